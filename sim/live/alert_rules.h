@@ -8,7 +8,7 @@
 #include <variant>
 #include <vector>
 
-#include "sim/live/alert.h"
+#include "sim/live/incident.h"
 
 namespace goodput {
 

@@ -77,8 +77,8 @@ struct GatheredStep {
   std::vector<WorkerPlace> missing;  // of which rows lack, when kIncomplete; the first 10,000
   std::string problem;               // then: in words
   std::int64_t ops = 0;
-  double began_s = 0;  // Unix time of its first op; 0: times are relative
-  double received_s = 0;
+  double began_s = 0;     // Unix time of its first op; 0: times are relative
+  double received_s = 0;  // by the clock of those who called add()
 };
 
 class StepIntake {

@@ -74,6 +74,12 @@ struct StepCause {
   std::string next_check;            // what to look at next, for people
 };
 
+// One fault of the step: what of a likely cause concerns one worker, host, replica, stage or link.
+struct StepFault {
+  Verdict verdict;  // of this fault alone; without a cost if others share its cause
+  double gain = 1;  // of the fix of the whole cause
+};
+
 // What the map of the workers looks like (the paper's Fig. 14): the first three tell machines, partitions and
 // data apart at a glance.
 enum class SlowdownShape : std::uint8_t {
@@ -132,6 +138,7 @@ struct StepResult {
   std::optional<double> correlation;  // of forward and backward passes (Pearson); absent: cannot be told
   std::vector<StepCause> causes;      // likely ones first, then by gain
   std::optional<Verdict> verdict;     // Analysis::verdict of this step
+  std::vector<StepFault> faults;      // of the likely causes; not stored
 
   std::string problem;               // why it was not analysed; empty: it was
   std::vector<WorkerPlace> missing;  // of an incomplete step: workers with no or too few rows

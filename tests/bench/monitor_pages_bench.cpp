@@ -86,10 +86,11 @@ int run_measurements() {
       std::this_thread::sleep_for(std::chrono::milliseconds{100});
     }
   });
+  const std::string incident = "/incidents/" + incident_key_of(job);
   for (const bool gzip : {false, true}) {
     for (const char* path :
-         {"/", "/jobs/large", "/jobs/large/steps/0/40", "/jobs/large/workers/2/1", "/alerts", "/alerts/1",
-          "/metrics", "/api/v1/jobs", "/api/v1/jobs/large/steps/0/40"}) {
+         {"/", "/jobs/large", "/jobs/large/steps/0/40", "/jobs/large/workers/2/1", "/incidents",
+          incident.c_str(), "/metrics", "/api/v1/jobs", "/api/v1/jobs/large/steps/0/40"}) {
       measure(pages, path, gzip);
     }
   }

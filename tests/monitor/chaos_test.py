@@ -35,8 +35,8 @@ IN_NAMESPACE = "GOODPUT_CHAOS_MOUNTS"
 DISK_KIB = 4096
 
 options = None
-job = None    # of STEPS steps, in which alerts open and close
-few = None    # its steps around the first alert
+job = None    # of STEPS steps, in which incidents open and close
+few = None    # its steps around the first incident
 scratch = None
 
 

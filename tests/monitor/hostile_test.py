@@ -1,6 +1,6 @@
 """A running monitor that hostile clients talk to: its memory stays bounded, and others are served.
 
-    hostile_test.py --goodput PROGRAM [--seed N] [TEST...]
+    hostile_test.py --goodput PROGRAM --failing-sync LIBRARY [--seed N] [TEST...]
 """
 
 import contextlib

@@ -41,9 +41,11 @@ class PushCase(unittest.TestCase):
         self.logs = self.folder / "logs" / "job"
         log_writer.write_all(self.job, log_writer.Manner(epoch_s=1.7e9, seed=options.seed), self.logs)
 
-    def monitor(self, *arguments):
-        """A running one; `self.address` is where it listens."""
-        running = Monitor(options.goodput, (*arguments, "--push", "--token-file", self.token, "--db", self.database, "--port", 0))
+    def monitor(self, *arguments, failing_sync=""):
+        """A running one; `self.address` is where it listens. `failing_sync`: what failing_sync.cpp is told."""
+        environment = {**os.environ, "LD_PRELOAD": options.failing_sync, "GOODPUT_TEST_SYNC": failing_sync} if failing_sync else None
+        running = Monitor(options.goodput, (*arguments, "--push", "--token-file", self.token, "--db", self.database, "--port", 0),
+                          environment)
         self.addCleanup(running.__exit__)
         self.assertTrue(running.wait_for_note("pages at "), running.notes)
         note = next(note for note in running.notes if "pages at " in note)
@@ -56,6 +58,7 @@ def run(usage):
     global options
     parser = argparse.ArgumentParser(description=usage, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--goodput", required=True, type=os.path.abspath)
+    parser.add_argument("--failing-sync", required=True, type=os.path.abspath, help="the library of failing_sync.cpp")
     parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(1 << 32))
     parser.add_argument("tests", nargs="*")
     options = parser.parse_args()

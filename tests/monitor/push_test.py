@@ -1,16 +1,24 @@
 """Rows that jobs push to a running monitor: taken in once, kept over a SIGKILL, and garbage that harms nobody.
 
-    push_test.py --goodput PROGRAM [--seed N] [TEST...]
+    push_test.py --goodput PROGRAM --failing-sync LIBRARY [--seed N] [TEST...]
 """
 
 import gzip
 import http.client
+import json
 import subprocess
 import sys
+import time
+from pathlib import Path
 
 import push_case
-from monitor_process import difference, exported, once
+from monitor_process import PATIENCE_S, difference, exported, once
 from push_case import STEPS, TOKEN
+
+
+def halves_of(text):
+    lines = text.splitlines(keepends=True)
+    return b"".join(lines[:len(lines) // 2]), b"".join(lines[len(lines) // 2:])
 
 
 class Pushed(push_case.PushCase):
@@ -57,6 +65,69 @@ class Pushed(push_case.PushCase):
             running = self.monitor()
             self.assertEqual(self.push(text)[0], 202)
             running.wait_for_steps(1, patience_s=self.chance.uniform(0, 0.2))
+            running.kill()
+        self.take_the_rest()
+        self.assert_as_from_files()
+
+    def test_a_repeated_push_is_taken_in_once_over_a_kill_at_any_time(self):
+        pushes = [half for halves in zip(*map(halves_of, self.texts())) for half in halves]
+        for number, text in enumerate(pushes):
+            running = self.monitor()
+            self.assertEqual(self.push(text, **{"Idempotency-Key": f"push {number}"})[0], 202)
+            running.kill()
+            running = self.monitor()
+            self.assert_all_known(pushes[:number + 1])
+            running.kill()
+        self.take_the_rest()
+        running = self.monitor()
+        deadline = time.monotonic() + PATIENCE_S
+        while len(self.spooled()) > len(pushes) / 2 and time.monotonic() < deadline:
+            time.sleep(0.02)
+        self.assertEqual(len(self.spooled()), len(pushes) / 2)  # the first halves are used up, and their keys kept
+        for _ in range(2):
+            self.assert_all_known(pushes)
+            running.kill()
+            running = self.monitor()
+        running.end()
+        self.take_the_rest()
+        self.assert_as_from_files()
+
+    def assert_all_known(self, pushes):
+        for number, text in enumerate(pushes):
+            status, answer = self.push(text, **{"Idempotency-Key": f"push {number}"})
+            self.assertEqual((status, json.loads(answer)), (200, {"accepted_bytes": 0, "repeated": "already accepted"}))
+
+    def spooled(self):
+        return sorted(path.name for path in Path(f"{self.database}.spool").glob("*/*"))
+
+    def test_a_push_that_cannot_be_kept_is_not_acknowledged_and_may_be_sent_again(self):
+        for number, text in enumerate(self.texts()):
+            key = {"Idempotency-Key": f"push {number}"}
+            before = self.spooled()
+            for pattern in ("*.spool/job/*", "*.spool/job"):  # the new file, and its folder once it has its name
+                running = self.monitor(failing_sync=f"fail:{pattern}")
+                status, answer = self.push(text, **key)
+                self.assertEqual(status, 503, f"{pattern}: {answer}")
+                self.assertIn("Input/output error", answer)
+                running.kill()
+                self.assertLessEqual(set(self.spooled()), set(before))
+            running = self.monitor()
+            self.assertEqual(self.push(text, **key)[0], 202)
+            running.kill()
+        self.take_the_rest()
+        self.assert_as_from_files()
+
+    def test_a_push_counts_once_if_the_monitor_is_killed_before_it_answers(self):
+        for number, text in enumerate(self.texts()):
+            key = {"Idempotency-Key": f"push {number}"}
+            # Before the file has its name nothing of the push is kept, afterwards all of it is.
+            pattern, again = ("*.spool/job/*", 202) if number % 2 == 0 else ("*.spool/job", 200)
+            killed = self.monitor(failing_sync=f"kill:{pattern}")
+            with self.assertRaises((OSError, http.client.HTTPException)):
+                self.push(text, **key)
+            killed.finish()
+            running = self.monitor()
+            self.assertEqual(self.push(text, **key)[0], again)
             running.kill()
         self.take_the_rest()
         self.assert_as_from_files()

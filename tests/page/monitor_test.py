@@ -14,6 +14,8 @@ import sys
 import tempfile
 import time
 import unittest
+import urllib.error
+import urllib.request
 from pathlib import Path
 from urllib.parse import quote
 
@@ -21,6 +23,8 @@ from browser import Browser, Unavailable
 from monitored_job import LARGE_PLAN, LARGE_STEPS, MonitoredJob
 
 WIDE, NARROW = 1280, 380
+TOKEN = "a-token-of-the-page-test"
+USER = "ann"
 NONSENSE = """
 const found = [];
 const texts = document.createTreeWalker(document.querySelector("main"), NodeFilter.SHOW_TEXT);
@@ -37,6 +41,8 @@ screenshots = None
 def visit(path, width=WIDE, theme="light", scripts=True):
     browser.command("Emulation.setScriptExecutionDisabled", value=not scripts)
     browser.show(width, theme)
+    browser.command("Network.enable")
+    browser.command("Network.setExtraHTTPHeaders", headers=monitor.authorization(USER))
     browser.requests()
     browser.messages()
     browser.driver.get(monitor.url + path)
@@ -57,8 +63,10 @@ def wait_for(condition, what, seconds=20):
 
 def pages():
     job = "/jobs/" + quote(monitor.job)
-    return {"jobs": "/", "job": job, "span": f"{job}?span=3000", "step": f"{job}/steps/0/{monitor.last_step()}",
-            "worker": f"{job}/workers/1/1", "alerts": "/alerts"}
+    incident = monitor.incident()
+    found = {"incident": "/incidents/" + incident["key"]} if incident else {}
+    return {**found, "jobs": "/", "job": job, "span": f"{job}?span=3000", "step": f"{job}/steps/0/{monitor.last_step()}",
+            "worker": f"{job}/workers/1/1", "incidents": "/incidents"}
 
 
 class EveryPage(unittest.TestCase):
@@ -187,6 +195,63 @@ class Step(unittest.TestCase):
         browser.command("Emulation.setScriptExecutionDisabled", value=False)
 
 
+class WhatPeopleDo(unittest.TestCase):
+    """To an incident. The last class by name: it ends the incident that others look at."""
+
+    def setUp(self):
+        if not monitor.token:
+            self.skipTest("this monitor has no token")
+        self.incident = monitor.incident()
+        self.page = "/incidents/" + self.incident["key"]
+
+    def state(self):
+        return monitor.get("/api/v1" + self.page)["incident"]["state"]
+
+    def send(self, form, **headers):
+        """The status of the answer to a form."""
+        request = urllib.request.Request(monitor.url + self.page, data=form.encode(), method="POST", headers=headers)
+        with self.assertRaises(urllib.error.HTTPError) as refused:
+            urllib.request.urlopen(request, timeout=20)
+        with refused.exception as answer:
+            return answer.code
+
+    def click(self, action):
+        from selenium.webdriver.common.by import By
+        browser.driver.find_element(By.CSS_SELECTOR, f"input[value={action}] ~ div button").click()
+
+    def test_1_who_is_refused_changes_nothing(self):
+        form = "action=end&by=eve"
+        self.assertEqual(self.send(form), 401)
+        self.assertEqual(self.send(form, Authorization="Bearer " + TOKEN[:-1] + "X"), 401)
+        known = monitor.authorization(USER)
+        self.assertEqual(self.send(form, Origin="https://evil.example.org", **known), 403)
+        self.assertEqual(self.send(form, **{"Sec-Fetch-Site": "cross-site"}, **known), 403)
+        self.assertEqual(self.send("action=end&by=" + "x" * 5000, **known), 413)
+        self.assertEqual(self.send("action=end&by=", **known), 400)
+        self.assertEqual(monitor.get("/api/v1" + self.page)["incident"], self.incident)
+
+    def test_2_what_somebody_types_stays_when_the_page_is_renewed(self):
+        visit(self.page)
+        self.assertEqual(text_of("h1"), [self.incident["sentence"]])
+        browser.run("document.querySelector('#mute-by').value = 'bob'; document.querySelector('#facts td').textContent = 'old';")
+        monitor.make_news()
+        wait_for(lambda: text_of("#facts td")[0] != "old", "the facts to be renewed")
+        self.assertEqual(browser.run("return document.querySelector('#mute-by').value"), "bob")
+
+    def test_3_forms_acknowledge_mute_and_end_without_scripts(self):
+        for action, state in (("acknowledge", "acknowledged"), ("mute", "muted"), ("end", "closed")):
+            with self.subTest(action=action):
+                visit(self.page, scripts=False)
+                self.click(action)
+                wait_for(lambda: self.state() == state, "the action")
+                wait_for(lambda: state in text_of("#verdict .note")[0], "the page of the incident")
+                self.assertTrue(browser.driver.current_url.endswith(self.page), browser.driver.current_url)
+                self.assertIn(USER, text_of("#facts")[0])
+                browser.command("Emulation.setScriptExecutionDisabled", value=False)
+                if screenshots:
+                    browser.save_screenshot(screenshots / f"monitor-incident-{state}-{WIDE}.png", WIDE)
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--goodput")
@@ -206,7 +271,7 @@ def main():
             return 1 if os.environ.get("GOODPUT_REQUIRE_BROWSER") else 77
         with contextlib.ExitStack() as stack:
             browser = stack.enter_context(opened)
-            monitor = stack.enter_context(MonitoredJob(arguments, Path(folder)))
+            monitor = stack.enter_context(MonitoredJob(arguments, Path(folder), token=TOKEN))
             if not arguments.url:
                 (Path(folder) / "large").mkdir()
                 large = stack.enter_context(MonitoredJob(arguments, Path(folder) / "large", LARGE_PLAN, LARGE_STEPS))

@@ -1,13 +1,16 @@
 """A job whose logs grow while a monitor follows them: what tests of its pages look at.
 
-    with MonitoredJob(arguments, folder) as monitor:
+    with MonitoredJob(arguments, folder, token=TOKEN) as monitor:
         monitor.url, monitor.job
         monitor.make_news()
+
+With a token the monitor lets people act on incidents, and everything that is asked of it has to bring the token.
 
 Worker dp 1 stage 1 of 4 x 2 is slow from the fourth step on; LARGE_PLAN has 128 x 64. The rows are those of `synth`; all but
 the last steps are there from the start.
 """
 
+import base64
 import json
 import os
 import re
@@ -28,10 +31,11 @@ LARGE_PLAN = {**PLAN, "model": "llama3-70b", "cluster": "dgx-h100",
 
 
 class MonitoredJob:
-    def __init__(self, arguments, folder, plan=None, steps=STEPS):
+    def __init__(self, arguments, folder, plan=None, steps=STEPS, token=None):
         self.job, self.folder, self.goodput = arguments.job, folder, arguments.goodput
         self.plan, self.steps = plan or PLAN, steps
         self.url = arguments.url
+        self.token = token if not self.url else None
         self.process = None
 
     def __enter__(self):
@@ -59,8 +63,14 @@ class MonitoredJob:
         self.log = logs / "rows.csv"
         kept = set(steps[:-HELD_BACK])
         self.log.write_text(head + "".join(row for row in rows if int(row.split(",")[column]) in kept))
+        access = []
+        if self.token:
+            path = self.folder / "token"
+            path.touch(mode=0o600)
+            path.write_text(self.token)
+            access = ["--token-file", str(path)]
         self.process = subprocess.Popen([self.goodput, "monitor", str(logs), "--db", "monitor.db", "--port", "0",
-                                         "--gpu-hour-usd", "2", "--grace", "2"],
+                                         "--gpu-hour-usd", "2", "--grace", "2", *access],
                                         cwd=self.folder, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
         for line in self.process.stderr:
             found = re.search(r"http://[0-9.]+:[0-9]+", line)
@@ -70,10 +80,23 @@ class MonitoredJob:
         else:
             raise RuntimeError("the monitor ended before it served anything")
         self.wait_until(lambda: self.analysed() >= len(kept) - 1, "the first steps to be analysed")
+        if self.steps == STEPS:
+            self.wait_until(lambda: self.incident(), "an incident")
+
+    def authorization(self, user):
+        """What a browser sends for this user, if the monitor asks for the token."""
+        if not self.token:
+            return {}
+        return {"Authorization": "Basic " + base64.b64encode(f"{user}:{self.token}".encode()).decode()}
 
     def get(self, path):
-        with urllib.request.urlopen(self.url + path, timeout=20) as answer:
+        request = urllib.request.Request(self.url + path, headers=self.authorization("test"))
+        with urllib.request.urlopen(request, timeout=20) as answer:
             return json.load(answer)
+
+    def incident(self):
+        """The newest incident of the job, or None."""
+        return next(iter(self.get(f"/api/v1/incidents?job={quote(self.job)}&most=1")["incidents"]), None)
 
     def analysed(self):
         return sum(job["steps"]["analysed"] for job in self.get("/api/v1/jobs")["jobs"] if job["name"] == self.job)

@@ -9,16 +9,19 @@
 #include <utility>
 #include <vector>
 
+#include "sim/analysis/verdict.h"
 #include "sim/base/random.h"
 #include "sim/live/step_result.h"
 
 namespace goodput {
 
-inline StepCause likely_cause(std::string name, double gain) {
-  StepCause cause;
+inline RootCause likely_cause(std::string name, double gain) {
+  RootCause cause;
   cause.name = std::move(name);
-  cause.is_likely = true;
+  cause.likely = true;
   cause.gain = gain;
+  cause.value = 1.5;
+  cause.evidence = "the evidence";
   return cause;
 }
 
@@ -56,19 +59,23 @@ class SteppedJob {
                     const std::string& cause = "worker-fault") {
     StepResult step = healthy();
     double worst = 1;
-    StepCause found = likely_cause(cause, 1);
+    RootCause found = likely_cause(cause, 1);
     for (const auto& [worker, slowdown] : workers) {
       step.worker_slowdown[worker] = slowdown + noise_ * random_.uniform();
-      found.workers.push_back(worker);
+      found.workers.push_back({worker, slowdown, {}});
       found.fix.push_back(fmt::format("worker={}:{}", worker / 4, worker % 4));
       worst = std::max(worst, slowdown);
     }
     found.gain = worst;
-    found.next_check = "the clocks of these GPUs";
     set_slowdown(step, worst + noise_ * random_.uniform());
-    step.causes = {found};
-    step.totals.cause = cause;
-    step.totals.gain = worst;
+    add_causes(step, {found});
+    return step;
+  }
+
+  // A step whose analysis finds these causes.
+  StepResult caused(double slowdown, const std::vector<RootCause>& causes) {
+    StepResult step = slow(slowdown);
+    add_causes(step, causes);
     return step;
   }
 
@@ -99,6 +106,29 @@ class SteppedJob {
     step.totals.finished_s = step.totals.began_s + 13;
     ++next_;
     return step;
+  }
+
+  void add_causes(StepResult& step, const std::vector<RootCause>& causes) const {
+    WorkerGrid grid;
+    grid.dp_size = layout_.dp_size;
+    grid.pp_size = layout_.pp_size;
+    grid.ranks = layout_.ranks;
+    grid.places = {{"host", layout_.hosts}};
+    WhatIf whatif;
+    whatif.steps = {step.totals.id.step};
+    whatif.base_s = whatif.nodelay.span_s = {step.totals.replayed_s};
+    whatif.slowdown = step.totals.slowdown;
+    for (const Fault& fault : find_faults(causes, grid)) {
+      const auto cause = std::ranges::find(causes, fault.cause.name, &RootCause::name);
+      step.faults.push_back({verdict_on(fault, whatif, grid), cause->gain.value_or(1)});
+    }
+    for (const RootCause& cause : causes) {
+      StepCause found{cause.name, cause.likely, cause.gain, {}, cause.stage, cause.fix, cause.evidence, {}};
+      for (const RootCause::SlowWorker& slow : cause.workers) found.workers.push_back(slow.worker);
+      step.causes.push_back(std::move(found));
+    }
+    step.totals.cause = causes.front().name;
+    step.totals.gain = causes.front().gain.value_or(1);
   }
 
   static void set_slowdown(StepResult& step, double slowdown) {

@@ -6,10 +6,10 @@
 #include <cmath>
 #include <ctime>
 
-#include "sim/analysis/verdict_json.h"
 #include "sim/base/hash.h"
 #include "sim/base/json.h"
 #include "sim/base/text.h"
+#include "sim/live/incident_json.h"
 
 namespace goodput {
 namespace {
@@ -21,11 +21,20 @@ std::string dumped(const OrderedJson& json) {
 }
 
 std::string_view event_of(const AlertMessage& message) {
-  return message.closes ? "closes" : "opens";
+  return kIncidentEvents[static_cast<std::size_t>(message.event)];
 }
 
-std::string_view severity_of(const AlertMessage& message) {
-  return kAlertSeverities[static_cast<std::size_t>(message.alert.severity)];
+bool closes(const AlertMessage& message) {
+  return message.event == IncidentEvent::kCloses;
+}
+
+std::string_view name_of(AlertSeverity severity) {
+  return kAlertSeverities[static_cast<std::size_t>(severity)];
+}
+
+// The slowest worker that it is about.
+const Verdict::Worker* worker_of(const Incident& incident) {
+  return incident.verdict.workers.empty() ? nullptr : &incident.verdict.workers.front();
 }
 
 // RFC 3339, in whole milliseconds of UTC.
@@ -46,65 +55,49 @@ std::string at_most(const std::string& text, std::size_t bytes) {
   return text.substr(0, end) + "...";
 }
 
-OrderedJson or_null_json(const auto& value) {
-  return value ? OrderedJson(*value) : OrderedJson();
-}
-
-OrderedJson step_json(const StepId& id) {
-  return {{"run", id.run}, {"step", id.step}};
-}
-
-OrderedJson worker_json(const WorkerPlace& place) {
-  return {{"dp_rank", place.dp_rank},
-          {"stage", place.stage},
-          {"rank", place.rank < 0 ? OrderedJson() : OrderedJson(place.rank)},
-          {"host", place.host.empty() ? OrderedJson() : OrderedJson(place.host)}};
-}
-
-// Both messages of an alert say the same of it, but for its end.
-OrderedJson alert_json(const AlertMessage& message) {
-  const Alert& alert = message.alert;
-  return {{"id", alert.id},
-          {"job", alert.job},
-          {"rule", alert.rule},
-          {"severity", severity_of(message)},
-          {"opened_at", step_json(alert.opened_at)},
-          {"opened_s", alert.opened_s},
-          {"closed_at", alert.closed_at ? step_json(*alert.closed_at) : OrderedJson()},
-          {"closed_s", or_null_json(alert.closed_s)},
-          {"slowdown", alert.slowdown},
-          {"cause", alert.cause.empty() ? OrderedJson() : OrderedJson(alert.cause)},
-          {"worker", alert.worker ? worker_json(*alert.worker) : OrderedJson()},
-          {"worker_slowdown", alert.worker_slowdown},
-          {"cost_s_per_step", alert.cost_s_per_step},
-          {"usd_per_day", or_null_json(alert.usd_per_day)},
-          {"summary", alert.summary},
-          {"next_check", alert.next_check},
-          {"fix", alert.fix},
-          {"verdict", verdict_json(alert.verdict)},
-          {"page", alert.page.empty() ? OrderedJson() : OrderedJson(alert.page)}};
-}
-
 OrderedJson plain_json(const AlertMessage& message) {
-  return {{"schema", "goodput.alert/1"},
+  return {{"schema", "goodput.incident/1"},
           {"event", event_of(message)},
           {"key", message_key(message)},
-          {"alert_key", alert_key(message.alert)},
-          {"alert", alert_json(message)}};
+          {"incident_key", message.incident.key},
+          {"incident", incident_json(message.incident, message.incident.opened_s)}};
 }
 
-// "2.50 s a step, 1228.80 USD a day".
-std::string cost_text(const Alert& alert) {
+// `6.76 s per step, 1071 USD per day`
+std::string cost_text(const Incident& incident) {
   std::string text;
-  if (alert.cost_s_per_step > 0) text = fmt::format("{:.2f} s a step", alert.cost_s_per_step);
-  if (alert.usd_per_day)
-    text += fmt::format("{}{:.2f} USD a day", text.empty() ? "" : ", ", *alert.usd_per_day);
+  if (incident.verdict.cost) text = fmt::format("{:.3g} s per step", incident.verdict.cost->s_per_step);
+  if (incident.usd_per_day)
+    text += fmt::format("{}{:.0f} USD per day", text.empty() ? "" : ", ", *incident.usd_per_day);
   return text;
 }
 
 std::string headline(const AlertMessage& message) {
-  return fmt::format("{}: {} {}", message.alert.job, message.alert.rule,
-                     message.closes ? "is over" : "needs a look");
+  const char* what = "";
+  switch (message.event) {
+    case IncidentEvent::kOpens:
+      what = "new incident";
+      break;
+    case IncidentEvent::kChanges:
+      what = "incident changed";
+      break;
+    case IncidentEvent::kCloses:
+      what = "incident closed";
+      break;
+  }
+  return fmt::format("{}: {}", message.incident.job, what);
+}
+
+// `Ended by ann.`; empty if it is open, or closed because it is gone.
+std::string end_text(const Incident& incident) {
+  if (!incident.closed_by.empty()) return fmt::format("Ended by {}.", incident.closed_by);
+  if (!incident.merged_into.empty()) return fmt::format("Merged into {}.", incident.merged_into);
+  return "";
+}
+
+std::string sentence_of(const AlertMessage& message) {
+  const std::string end = closes(message) ? end_text(message.incident) : "";
+  return message.incident.verdict.sentence + (end.empty() ? "" : " " + end);
 }
 
 // What Slack would take for a link, a mention or the begin of an entity.
@@ -134,12 +127,14 @@ std::string slack_text(const std::string& text, std::size_t bytes) {
 OrderedJson slack_json(const AlertMessage& message) {
   constexpr std::size_t kHeader = 150;
   constexpr std::size_t kSection = 2900;  // of 3000
-  const Alert& alert = message.alert;
-  std::string text = slack_text(alert.summary, kSection / 2);
-  if (const std::string cost = cost_text(alert); !cost.empty()) text += "\nCost: " + cost;
-  if (!message.closes && !alert.next_check.empty())
-    text += "\nLook at: " + slack_text(alert.next_check, kSection / 4);
-  if (!alert.page.empty()) text += fmt::format("\n<{}|Open its page>", slack_text(alert.page));
+  const Incident& incident = message.incident;
+  std::string text = slack_text(sentence_of(message), kSection / 2);
+  if (!closes(message)) {
+    if (const std::string cost = cost_text(incident); !cost.empty()) text += "\nCost: " + cost;
+    if (!incident.verdict.next_check.empty())
+      text += "\nNext: " + slack_text(incident.verdict.next_check, kSection / 4);
+  }
+  if (!incident.page.empty()) text += fmt::format("\n<{}|Open its page>", slack_text(incident.page));
   const OrderedJson header = {
       {"type", "header"}, {"text", {{"type", "plain_text"}, {"text", at_most(headline(message), kHeader)}}}};
   const OrderedJson section = {{"type", "section"}, {"text", {{"type", "mrkdwn"}, {"text", text}}}};
@@ -147,75 +142,85 @@ OrderedJson slack_json(const AlertMessage& message) {
       {"type", "context"},
       {"elements",
        {{{"type", "plain_text"},
-         {"text", fmt::format("{}, {}", severity_of(message), message_key(message))}}}}};
-  return {{"text", slack_text(headline(message) + ": " + alert.summary, kSection / 2)},
+         {"text", fmt::format("{}, {}", name_of(incident.severity), message_key(message))}}}}};
+  return {{"text", slack_text(headline(message) + ": " + sentence_of(message), kSection / 2)},
           {"blocks", OrderedJson::array({header, section, context})}};
 }
 
 OrderedJson pagerduty_json(const AlertMessage& message, const std::string& routing_key) {
   constexpr std::size_t kSummary = 1024;
-  const Alert& alert = message.alert;
+  const Incident& incident = message.incident;
+  const Verdict::Worker* worker = worker_of(incident);
   OrderedJson json = {{"routing_key", routing_key},
-                      {"event_action", message.closes ? "resolve" : "trigger"},
-                      {"dedup_key", alert_key(alert)},
+                      {"event_action", closes(message) ? "resolve" : "trigger"},
+                      {"dedup_key", incident.key},
                       {"client", "goodput monitor"}};
-  OrderedJson payload = {
-      {"summary", at_most(alert.job + ": " + alert.summary, kSummary)},
-      {"source", alert.worker && !alert.worker->host.empty() ? alert.worker->host : alert.job},
-      {"severity", severity_of(message)},
-      {"timestamp", rfc3339(message.closes ? alert.closed_s.value_or(alert.opened_s) : alert.opened_s)},
-      {"component", alert.worker ? describe(*alert.worker) : "the whole job"},
-      {"group", alert.job},
-      {"class", alert.cause.empty() ? alert.rule : alert.cause},
-      {"custom_details", alert_json(message)}};
+  OrderedJson payload = {{"summary", at_most(incident.job + ": " + sentence_of(message), kSummary)},
+                         {"source", worker != nullptr && !worker->host.empty() ? worker->host : incident.job},
+                         {"severity", name_of(incident.severity)},
+                         {"timestamp", rfc3339(closes(message) ? incident.closed_s.value_or(incident.opened_s)
+                                                               : incident.opened_s)},
+                         {"component", incident.verdict.subject.key},
+                         {"group", incident.job},
+                         {"class", incident.verdict.kind},
+                         {"custom_details", incident_json(incident, incident.opened_s)}};
   json["payload"] = std::move(payload);
-  if (!alert.page.empty()) {
-    json["client_url"] = alert.page;
-    json["links"] = OrderedJson::array({{{"href", alert.page}, {"text", "page of the job"}}});
+  if (!incident.page.empty()) {
+    json["client_url"] = incident.page;
+    json["links"] = OrderedJson::array({{{"href", incident.page}, {"text", "page of the incident"}}});
   }
   return json;
 }
 
-// Labels are what an alert is known by, so both messages have the same.
+// Labels identify an alert to Alertmanager, so they are those of the moment it opened: whatever is learned
+// later is an annotation.
 OrderedJson alertmanager_json(const AlertMessage& message) {
-  const Alert& alert = message.alert;
-  OrderedJson labels = {{"alertname", alert.rule},
-                        {"job", alert.job},
-                        {"severity", severity_of(message)},
-                        {"alert_key", alert_key(alert)}};
-  if (!alert.cause.empty()) labels["cause"] = alert.cause;
-  if (alert.worker) {
-    labels["worker"] = fmt::format("{}:{}", alert.worker->dp_rank, alert.worker->stage);
-    if (alert.worker->rank >= 0) labels["rank"] = std::to_string(alert.worker->rank);
-    if (!alert.worker->host.empty()) labels["host"] = alert.worker->host;
+  const Incident& incident = message.incident;
+  const IncidentEvidence first = incident.evidence.empty() ? IncidentEvidence{} : incident.evidence.front();
+  const OrderedJson labels = {{"alertname", first.rule},
+                              {"job", incident.job},
+                              {"severity", name_of(first.severity)},
+                              {"incident_key", incident.key}};
+  const Verdict& verdict = incident.verdict;
+  OrderedJson annotations = {{"summary", sentence_of(message)},
+                             {"description", verdict.next_check},
+                             {"subject", verdict.subject.key},
+                             {"cause", verdict.kind}};
+  if (const std::string cost = cost_text(incident); !cost.empty()) annotations["cost"] = cost;
+  if (!verdict.fix.empty()) annotations["fix"] = fmt::format("{}", fmt::join(verdict.fix, " "));
+  if (const Verdict::Worker* worker = worker_of(incident)) {
+    if (worker->rank >= 0) annotations["rank"] = std::to_string(worker->rank);
+    if (!worker->host.empty()) annotations["host"] = worker->host;
   }
-  OrderedJson annotations = {{"summary", alert.summary}, {"description", alert.next_check}};
-  if (const std::string cost = cost_text(alert); !cost.empty()) annotations["cost"] = cost;
-  if (!alert.fix.empty()) annotations["fix"] = fmt::format("{}", fmt::join(alert.fix, " "));
-  // Without an end it would be over after the receiver's resolve_timeout, for it is sent once.
+  // Without an end it would be over after the receiver's resolve_timeout, because it is sent once.
   // A clock that was set back ends nothing before it began.
-  const double end_s = message.closes ? std::max(alert.closed_s.value_or(alert.opened_s), alert.opened_s)
-                                      : alert.opened_s + kYearS;
-  OrderedJson json = {{"labels", std::move(labels)},
+  const double end_s = closes(message)
+                           ? std::max(incident.closed_s.value_or(incident.opened_s), incident.opened_s)
+                           : incident.opened_s + kYearS;
+  OrderedJson json = {{"labels", labels},
                       {"annotations", std::move(annotations)},
-                      {"startsAt", rfc3339(alert.opened_s)},
+                      {"startsAt", rfc3339(incident.opened_s)},
                       {"endsAt", rfc3339(end_s)}};
-  if (!alert.page.empty()) json["generatorURL"] = alert.page;
+  if (!incident.page.empty()) json["generatorURL"] = incident.page;
   return OrderedJson::array({std::move(json)});
+}
+
+StepId step_of(const AlertMessage& message) {
+  const Incident& incident = message.incident;
+  if (closes(message)) return incident.closed_at.value_or(incident.last_seen);
+  return message.event == IncidentEvent::kOpens ? incident.opened_at : incident.last_seen;
 }
 
 }  // namespace
 
-std::string alert_key(const Alert& alert) {
-  Hash hash;
-  hash.add(std::string_view(alert.job));
-  hash.add(std::string_view(alert.rule));
-  hash.add(alert.opened_s);
-  return fmt::format("goodput-{}-{:016x}", alert.id, hash.value());
-}
-
 std::string message_key(const AlertMessage& message) {
-  return fmt::format("{}-{}", alert_key(message.alert), event_of(message));
+  const Incident& incident = message.incident;
+  if (message.event != IncidentEvent::kChanges) return fmt::format("{}-{}", incident.key, event_of(message));
+  Hash hash;
+  hash.add(std::string_view(incident.verdict.subject.key));
+  hash.add(std::string_view(incident.verdict.kind));
+  hash.add(static_cast<int>(incident.severity));
+  return fmt::format("{}-changes-{:08x}", incident.key, hash.value() >> 32);
 }
 
 std::string payload_of(const AlertMessage& message, WebhookShape shape, const std::string& routing_key) {
@@ -233,41 +238,48 @@ std::string payload_of(const AlertMessage& message, WebhookShape shape, const st
 }
 
 std::string line_of(const AlertMessage& message) {
-  const Alert& alert = message.alert;
-  const StepId at = message.closes ? alert.closed_at.value_or(alert.opened_at) : alert.opened_at;
-  std::string line = fmt::format("alert {} {} at step {}: {}: {}: {}", alert.id, event_of(message), at.step,
-                                 alert.job, alert.rule, alert.summary);
-  if (const std::string cost = cost_text(alert); !cost.empty()) line += "; " + cost;
-  if (!message.closes && !alert.next_check.empty()) line += "; next: " + alert.next_check;
-  if (!alert.page.empty()) line += "; " + alert.page;
+  const Incident& incident = message.incident;
+  std::string line = fmt::format("incident {} {} at step {}: {}: {}", incident.key, event_of(message),
+                                 step_of(message).step, incident.job, sentence_of(message));
+  if (!closes(message)) {
+    if (const std::string cost = cost_text(incident); !cost.empty()) line += fmt::format(" Cost: {}.", cost);
+    if (!incident.verdict.next_check.empty()) line += fmt::format(" Next: {}.", incident.verdict.next_check);
+  }
+  if (!incident.page.empty()) line += " " + incident.page;
   return on_one_line(line);
 }
 
 std::vector<std::string> environment_of(const AlertMessage& message) {
-  const Alert& alert = message.alert;
+  const Incident& incident = message.incident;
+  const Verdict& verdict = incident.verdict;
+  const Verdict::Worker* worker = worker_of(incident);
+  const auto optional_number = [](const std::optional<double>& value) {
+    return value ? fmt::format("{}", *value) : "";
+  };
   std::vector<std::string> all;
   const auto add = [&all](std::string_view name, std::string_view value) {
     all.push_back(fmt::format("GOODPUT_ALERT_{}={}", name, on_one_line(value)));
   };
   add("EVENT", event_of(message));
   add("KEY", message_key(message));
-  add("ID", std::to_string(alert.id));
-  add("JOB", alert.job);
-  add("RULE", alert.rule);
-  add("SEVERITY", severity_of(message));
-  add("STEP",
-      std::to_string((message.closes ? alert.closed_at.value_or(alert.opened_at) : alert.opened_at).step));
-  add("SLOWDOWN", fmt::format("{}", alert.slowdown));
-  add("CAUSE", alert.cause);
-  add("WORKER", alert.worker ? fmt::format("{}:{}", alert.worker->dp_rank, alert.worker->stage) : "");
-  add("RANK", alert.worker && alert.worker->rank >= 0 ? std::to_string(alert.worker->rank) : "");
-  add("HOST", alert.worker ? alert.worker->host : "");
-  add("COST_S_PER_STEP", fmt::format("{}", alert.cost_s_per_step));
-  add("USD_PER_DAY", alert.usd_per_day ? fmt::format("{}", *alert.usd_per_day) : "");
-  add("SUMMARY", alert.summary);
-  add("NEXT_CHECK", alert.next_check);
-  add("FIX", fmt::format("{}", fmt::join(alert.fix, " ")));
-  add("PAGE", alert.page);
+  add("INCIDENT", incident.key);
+  add("JOB", incident.job);
+  add("RULE", incident.evidence.empty() ? "" : incident.evidence.front().rule);
+  add("SEVERITY", name_of(incident.severity));
+  add("STEP", std::to_string(step_of(message).step));
+  add("SUBJECT", verdict.subject.key);
+  add("SLOWDOWN", optional_number(incident.slowdown));
+  add("CAUSE", verdict.kind);
+  add("WORKER", worker != nullptr ? fmt::format("{}:{}", worker->dp, worker->stage) : "");
+  add("RANK", worker != nullptr && worker->rank >= 0 ? std::to_string(worker->rank) : "");
+  add("HOST", worker != nullptr ? worker->host : "");
+  add("COST_S_PER_STEP",
+      optional_number(verdict.cost ? std::optional(verdict.cost->s_per_step) : std::nullopt));
+  add("USD_PER_DAY", optional_number(incident.usd_per_day));
+  add("SUMMARY", sentence_of(message));
+  add("NEXT_CHECK", verdict.next_check);
+  add("FIX", fmt::format("{}", fmt::join(verdict.fix, " ")));
+  add("PAGE", incident.page);
   return all;
 }
 

@@ -1,27 +1,26 @@
-// What is said of an alert that opens or closes, in the words of each receiver. docs/formats/alerts.md.
+// What is said about an incident that opens, changes or closes, in the words of each receiver.
+// docs/formats/incidents.md.
 #pragma once
 
 #include <string>
-#include <utility>
 #include <vector>
 
-#include "sim/live/alert.h"
+#include "sim/live/incident.h"
+#include "sim/live/open_incidents.h"
 #include "tools/alerting/alerting_config.h"
 
 namespace goodput {
 
-// Told once or, after a failure nobody knows the end of, several times: receivers tell by message_key().
+// Sent once or, after a failure whose outcome is unknown, several times: receivers tell by message_key().
 struct AlertMessage {
-  Alert alert;
-  bool closes = false;
+  Incident incident;
+  IncidentEvent event = IncidentEvent::kOpens;
 };
 
-// The same for both messages of an alert, and another one for each alert of any monitor.
-[[nodiscard]] std::string alert_key(const Alert& alert);
-// Of one message: alert_key() and "-opens" or "-closes".
+// Of one message: the incident's key and "-opens", "-changes-..." or "-closes".
 [[nodiscard]] std::string message_key(const AlertMessage& message);
 
-// JSON. Names that are no UTF-8 have U+FFFD in place of what is none. `routing_key`: of PagerDuty.
+// JSON. Invalid UTF-8 in names becomes U+FFFD. `routing_key`: of PagerDuty.
 [[nodiscard]] std::string payload_of(const AlertMessage& message, WebhookShape shape,
                                      const std::string& routing_key);
 // For people, without a line feed, safe on a terminal.

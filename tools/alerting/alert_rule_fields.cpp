@@ -124,7 +124,7 @@ Status check_condition(const WorseningRule& /*rule*/) {
 config::Fields config_fields(AlertRule& rule) {
   Fields fields = std::visit([](auto& condition) { return condition_fields(condition); }, rule.condition);
   fields.push_back({"severity", Need::kOptional, config::choice(rule.severity, kAlertSeverities),
-                    "how bad it is, for those who are told"});
+                    "how bad it is, for whoever is told"});
   return fields;
 }
 

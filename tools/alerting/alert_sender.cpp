@@ -143,9 +143,9 @@ Result<SendReport> AlertSender::pump(DeliveryQueue& queue, double now_s) {
   GOODPUT_TRY(const std::vector<Delivery> waiting, queue.waiting());
   if (!std::exchange(has_looked_, true)) rest_on(waiting);
   report.waiting = waiting.size();
-  std::set<std::pair<std::string_view, std::int64_t>> begun;  // alerts that a sink is to hear more of first
+  std::set<std::pair<std::string_view, std::string_view>> begun;  // incidents with an earlier message
   for (const Delivery& delivery : waiting) {
-    const auto [of_alert, is_first] = begun.emplace(delivery.sink, delivery.alert);
+    const auto [of_incident, is_first] = begun.emplace(delivery.sink, delivery.incident);
     if (!is_first) continue;
     if (delivery.next_try_s > now_s) {
       report.next_s = std::min(report.next_s.value_or(delivery.next_try_s), delivery.next_try_s);
@@ -153,7 +153,7 @@ Result<SendReport> AlertSender::pump(DeliveryQueue& queue, double now_s) {
     }
     GOODPUT_TRY(const bool is_out, hand_out(delivery, queue, now_s, report));
     if (!is_out) continue;
-    begun.erase(of_alert);
+    begun.erase(of_incident);
     --report.waiting;
   }
   return report;
@@ -188,9 +188,9 @@ Status AlertSender::settle(Sink& sink, Delivery delivery, const SinkAnswer& answ
   const double pause_s = std::max(answer.wait_s, pause_after(delivery, sink.config));
   delivery.next_try_s = now_s + pause_s;
   if (!answer.is_refused) sink.rests_until_s = delivery.next_try_s;
-  report.problems.push_back(fmt::format("sink {}: alert {}: {}; try {} in {:.0f} s", in_quotes(delivery.sink),
-                                        delivery.alert, on_one_line(answer.problem), delivery.attempts + 1,
-                                        pause_s));
+  report.problems.push_back(fmt::format("sink {}: incident {}: {}; try {} in {:.0f} s",
+                                        in_quotes(delivery.sink), delivery.incident,
+                                        on_one_line(answer.problem), delivery.attempts + 1, pause_s));
   return queue.retried(delivery);
 }
 
@@ -198,8 +198,9 @@ Result<bool> AlertSender::hand_out(Delivery delivery, DeliveryQueue& queue, doub
                                    SendReport& report) {
   const auto found = sinks_.find(delivery.sink);
   if (found == sinks_.end()) {
-    report.problems.push_back(fmt::format("sink {} is no more: what it had not taken of alert {} is dropped",
-                                          in_quotes(delivery.sink), delivery.alert));
+    report.problems.push_back(
+        fmt::format("sink {} no longer exists: its message about incident {} is dropped",
+                    in_quotes(delivery.sink), delivery.incident));
     GOODPUT_TRY_STATUS(queue.finished(delivery.id));
     return true;
   }
@@ -209,16 +210,18 @@ Result<bool> AlertSender::hand_out(Delivery delivery, DeliveryQueue& queue, doub
     return false;
   }
   if (sink.worker && sink.worker->is_busy()) return false;
-  GOODPUT_TRY(std::optional<Alert> alert, queue.alert(delivery.alert));
-  if (!alert) {  // older than what is kept
+  GOODPUT_TRY(std::optional<Incident> incident, queue.incident(delivery.incident));
+  if (!incident) {  // older than what is kept
     GOODPUT_TRY_STATUS(queue.finished(delivery.id));
     return true;
   }
   ++report.handed_out;
-  AlertMessage message{*std::move(alert), delivery.closes};
-  if (!delivery.closes) {  // told as it was
-    message.alert.closed_at.reset();
-    message.alert.closed_s.reset();
+  AlertMessage message{*std::move(incident), delivery.event};
+  if (delivery.event != IncidentEvent::kCloses) {  // as it was then
+    message.incident.closed_at.reset();
+    message.incident.closed_s.reset();
+    message.incident.closed_by.clear();
+    message.incident.merged_into.clear();
   }
   if (sink.worker) {
     sink.worker->hand(delivery, std::move(message));

@@ -1,11 +1,11 @@
-// Brings alerts to their sinks: each sink has a thread of its own, so that one that is dead or slow holds up
-// neither the others nor whoever analyses steps.
+// Brings messages about incidents to their sinks: each sink has a thread of its own, so that one that is dead
+// or slow holds up neither the others nor whoever analyses steps.
 //
 // What is to be told waits in a queue that outlives the process (the monitor's database), and is taken out of
 // it once the sink has taken it: each message gets there at least once. A sink is told one thing at a time,
 // in the order of the queue; while it fails, what is behind waits. A message that is refused for what it is
-// (status 4xx) lets the next ones pass, but not the end of the same alert: nobody hears of it before its
-// beginning.
+// (status 4xx) lets the next ones pass, but not later ones about the same incident: nobody hears of its end
+// before its beginning.
 #pragma once
 
 #include <cstdint>
@@ -30,7 +30,7 @@ class DeliveryQueue {
 
   // As MonitorStore::deliveries().
   [[nodiscard]] virtual Result<std::vector<Delivery>> waiting() = 0;
-  [[nodiscard]] virtual Result<std::optional<Alert>> alert(std::int64_t id) = 0;
+  [[nodiscard]] virtual Result<std::optional<Incident>> incident(const std::string& key) = 0;
   virtual Status retried(const Delivery& delivery) = 0;
   virtual Status finished(std::int64_t delivery) = 0;
 };

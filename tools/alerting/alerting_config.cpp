@@ -225,7 +225,7 @@ Status config_finish(SinkConfig& sink) {
 
 config::Fields config_fields(AlertingConfig& config) {
   return {{"rules", Need::kRequired, named_of_kinds(config.rules, &AlertRule::condition, kAlertKinds, "rule"),
-           "when an alert opens and closes; the names are those of the alerts"},
+           "when something is noticed"},
           {"sinks", Need::kOptional, named_of_kinds(config.sinks, &SinkConfig::target, kSinkKinds, "sink"),
            "where alerts are sent when they open and when they close"}};
 }

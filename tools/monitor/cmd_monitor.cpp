@@ -1,7 +1,9 @@
-// `goodput monitor DIR...`: what-if analysis of jobs as they run, and `goodput monitor export`.
+// `goodput monitor DIR...`: what-if analysis of jobs as they run; `goodput monitor export`, and what people
+// do about incidents.
 #include <optional>
 
 #include "tools/cli/command.h"
+#include "tools/monitor/incident_commands.h"
 #include "tools/monitor/monitor_run.h"
 #include "tools/monitor/monitor_settings.h"
 #include "tools/monitor_export/monitor_export.h"
@@ -16,10 +18,12 @@ class MonitorCommand final : public Command {
     exporting_ =
         options.add_optional_subcommand("export", "what a monitor stored, as JSON, tables or a trace");
     add_export_options(*exporting_, export_);
+    incidents_.add_to(options);
   }
 
   Result<ExitCode> run(const CommandContext& context) override {
     if (exporting_->are_chosen()) return run_export(export_, context);
+    if (incidents_.are_chosen()) return incidents_.run(context);
     GOODPUT_TRY_STATUS(check_result(context));
     GOODPUT_TRY(const MonitorSettings settings, check_monitor_arguments(arguments_));
     GOODPUT_TRY(const ExitCode code, run_monitor(arguments_, settings, context));
@@ -39,6 +43,7 @@ class MonitorCommand final : public Command {
 
   MonitorArguments arguments_;
   MonitorExportOptions export_;
+  IncidentCommands incidents_;
   std::optional<Options> exporting_;
 };
 
@@ -46,7 +51,7 @@ class MonitorCommand final : public Command {
 
 CommandInfo command_monitor() {
   return {.name = "monitor",
-          .summary = "what stragglers cost jobs that are running: alerts, pages, metrics",
+          .summary = "what stragglers cost jobs that are running: incidents, pages, metrics",
           .example =
               "goodput monitor /logs/llama-70b --gpu-hour-usd 2.5\n"
               "goodput monitor --job big=/logs/a --job small=/logs/b --rules alerts.json",

@@ -7,7 +7,7 @@
 #include <set>
 #include <utility>
 
-#include "tools/monitor/step_worker.h"
+#include "tools/monitor/monitor_clock.h"
 
 namespace goodput {
 namespace {
@@ -161,7 +161,7 @@ Result<std::vector<MonitorLoop::ReadableFile>> MonitorLoop::readable_files() {
 Status MonitorLoop::take(const FollowedPiece& piece) {
   GOODPUT_TRY(FileState * state, state_of(piece.file));
   Job& job = *state->job;
-  const double now_s = unix_time_s();
+  const double now_s = steady_time_s();
   const std::uint64_t rows = job.intake.rows();
   if (piece.kind == FollowedPiece::Kind::kGone) {
     if (on_note)
@@ -173,7 +173,7 @@ Status MonitorLoop::take(const FollowedPiece& piece) {
   else
     job.intake.take(piece, files_->head(piece.file), now_s);
   state->read_to = piece.end;
-  if (job.intake.rows() > rows && !piece.is_replay) job.last_row_s = now_s;
+  if (job.intake.rows() > rows && !piece.is_replay) job.last_row_s = wall_time_s();
   return Ok{};
 }
 
@@ -240,6 +240,7 @@ void MonitorLoop::forget_files(Job& job) {
 bool MonitorLoop::push(Job& job, GatheredStep step) {
   const Status metadata = job.intake.look_for_metadata();
   if (!metadata && on_note) on_note(metadata.error().message());
+  step.received_s += wall_time_s() - steady_time_s();  // as people read it
   QueuedStep queued{std::move(step), job.intake.facts(), {}, {}, job.intake.steps().save()};
   note_positions(job, queued);
   return queue_->push(std::move(queued), is_behind_ ? WhenFull::kSkip : WhenFull::kWait);
@@ -248,7 +249,7 @@ bool MonitorLoop::push(Job& job, GatheredStep step) {
 bool MonitorLoop::hand_on(Job& job) {
   // While a backlog is read, rows that lack may just not have been read yet.
   const bool is_caught_up = !options_.is_once && unread_ <= kCaughtUpBytes;
-  const double now_s = is_caught_up ? unix_time_s() : 0;
+  const double now_s = is_caught_up ? steady_time_s() : 0;
   while (auto step = job.intake.steps().take(now_s)) {
     if (!push(job, *std::move(step))) return false;
   }
@@ -279,19 +280,29 @@ std::chrono::milliseconds MonitorLoop::longest_wait() const {
   for (const auto& job : jobs_) {
     const std::optional<double> deadline_s = job->intake.steps().next_deadline();
     if (!deadline_s) continue;
-    const auto left = std::chrono::duration<double>(*deadline_s - unix_time_s());
+    const auto left = std::chrono::duration<double>(*deadline_s - steady_time_s());
     wait = std::min(wait, std::chrono::ceil<std::chrono::milliseconds>(left));
   }
   return std::max(wait, kShortest);
 }
 
-bool MonitorLoop::is_caught_up() const {
-  return unread_ == 0 && queue_->is_idle();
+std::uint64_t MonitorLoop::unread_of(const Job& job) const {
+  const std::string pushed = options_.spool + "/" + job.intake.facts().name;
+  const bool has_pushed = !options_.spool.empty() && pushed != job.folder;
+  return unread_below(job.folder) + (has_pushed ? unread_below(pushed) : 0);
+}
+
+std::vector<std::string> MonitorLoop::read_jobs() const {
+  std::vector<std::string> names;
+  for (const auto& job : jobs_) {
+    if (unread_of(*job) == 0) names.push_back(job->intake.facts().name);
+  }
+  return names;
 }
 
 void MonitorLoop::report() {
   status_->update([&](MonitorState& state) {
-    state.beat_s = unix_time_s();
+    state.beat_s = wall_time_s();
     state.uses_inotify = files_->uses_inotify();
     state.is_ready = true;
     state.spooled_bytes = options_.spool.empty() ? 0 : unread_below(options_.spool);
@@ -299,9 +310,7 @@ void MonitorLoop::report() {
       const std::string& name = job->intake.facts().name;
       JobStatus& status = state.jobs[name];
       status.last_row_s = job->last_row_s;
-      const std::string pushed = options_.spool + "/" + name;
-      status.unread_bytes = unread_below(job->folder);
-      if (!options_.spool.empty() && pushed != job->folder) status.unread_bytes += unread_below(pushed);
+      status.unread_bytes = unread_of(*job);
       status.bad_lines = job->intake.bad_lines();
       status.last_bad_line = job->intake.last_bad_line();
       status.late_rows = job->intake.steps().late_rows();

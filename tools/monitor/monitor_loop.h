@@ -55,8 +55,8 @@ class MonitorLoop {
   // Called once a round.
   std::function<void()> on_round;
   [[nodiscard]] std::vector<std::string> job_names() const;
-  // Whether all that is there was read and analysed. On the thread of run().
-  [[nodiscard]] bool is_caught_up() const;
+  // Jobs of which all that is there was read. On the thread of run().
+  [[nodiscard]] std::vector<std::string> read_jobs() const;
 
  private:
   struct Job;
@@ -90,6 +90,7 @@ class MonitorLoop {
   void forget_files(Job& job);
   void look_at_backlog();
   [[nodiscard]] std::uint64_t unread_below(const std::string& folder) const;
+  [[nodiscard]] std::uint64_t unread_of(const Job& job) const;
   [[nodiscard]] std::chrono::milliseconds longest_wait() const;
   void report();
 

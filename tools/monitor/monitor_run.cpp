@@ -11,6 +11,7 @@
 #include <ctime>
 #include <filesystem>
 #include <functional>
+#include <future>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -24,13 +25,19 @@
 #include "tools/alerting/alert_sender.h"
 #include "tools/alerting/alerting_config.h"
 #include "tools/cli/config_files.h"
+#include "tools/monitor/job_intake.h"
+#include "tools/monitor/monitor_clock.h"
 #include "tools/monitor/monitor_loop.h"
 #include "tools/monitor/push_spool.h"
 #include "tools/monitor/step_queue.h"
 #include "tools/monitor/step_worker.h"
+#include "tools/monitor_pages/incident_actions.h"
 #include "tools/monitor_pages/monitor_pages.h"
+#include "tools/monitor_pages/page_route.h"
 #include "tools/monitor_store/monitor_store.h"
+#include "tools/web/form.h"
 #include "tools/web/http_server.h"
+#include "tools/web/origin.h"
 #include "tools/web/push_intake.h"
 #include "tools/web/push_queue.h"
 
@@ -90,7 +97,9 @@ class StoredDeliveries final : public DeliveryQueue {
   explicit StoredDeliveries(MonitorStore& store) : store_(store) {}
 
   [[nodiscard]] Result<std::vector<Delivery>> waiting() override { return store_.deliveries(); }
-  [[nodiscard]] Result<std::optional<Alert>> alert(std::int64_t id) override { return store_.alert(id); }
+  [[nodiscard]] Result<std::optional<Incident>> incident(const std::string& key) override {
+    return store_.incident(key);
+  }
   Status retried(const Delivery& delivery) override { return store_.update_delivery(delivery); }
   Status finished(std::int64_t delivery) override { return store_.finish_delivery(delivery); }
 
@@ -144,11 +153,12 @@ class AlertDelivery {
 // ---- The run.
 
 constexpr std::size_t kMostQueuedRows = 4'000'000;
-constexpr double kLastDeliveriesS = 30;  // that the end waits for; the rest is for the next time
+constexpr double kLastDeliveriesS = 30;             // that the end waits for; the rest is for the next time
+constexpr std::chrono::seconds kLongestAction{30};  // what a person does waits for the step in analysis
 constexpr std::size_t kMostPushedBytes = std::size_t{256} << 20;     // that are not yet in the spool
 constexpr std::uint64_t kMostSpooledBytes = std::uint64_t{1} << 30;  // not yet read of it
 
-std::string loopback_url(const std::string& address, std::uint16_t port) {
+std::string url_of(const std::string& address, std::uint16_t port) {
   const bool is_v6 = address.find(':') != std::string::npos;
   return is_v6 ? fmt::format("http://[{}]:{}", address, port) : fmt::format("http://{}:{}", address, port);
 }
@@ -221,9 +231,10 @@ class Monitor {
         queue_(kMostQueuedRows) {}
 
   Result<ExitCode> run() {
+    GOODPUT_TRY_STATUS(prepare());
     GOODPUT_TRY_STATUS(open());
     const StopSignal signal([this] { loop_->stop(); });
-    GOODPUT_TRY_STATUS(serve());
+    serve();
     GOODPUT_TRY_STATUS(start_worker());
     const Status read = loop_->run();
     if (!read || signal.was_received()) {
@@ -234,14 +245,15 @@ class Monitor {
     server_.reset();
     if (!read) return read.error();
     if (arguments_.is_once) {
-      GOODPUT_TRY_STATUS(delivery_->finish(*store_, unix_time_s, unix_time_s() + kLastDeliveriesS));
+      GOODPUT_TRY_STATUS(delivery_->finish(*store_, wall_time_s, wall_time_s() + kLastDeliveriesS));
       if (!signal.was_received()) GOODPUT_TRY_STATUS(note_jobs_without_steps());
     }
     return signal.was_received() ? ExitCode::kInterrupted : ExitCode::kOk;
   }
 
  private:
-  Status open() {
+  // Everything that can be refused, before open() makes the first file.
+  Status prepare() {
     GOODPUT_TRY(access_, read_access(settings_.access));
     GOODPUT_TRY(const config::Library library, config_library(context_));
     GOODPUT_TRY(const std::string rules,
@@ -254,11 +266,52 @@ class Monitor {
     }
     GOODPUT_TRY(delivery_, AlertDelivery::start(
                                alerting_, [this](const std::string& lines) { printer_.complain(lines); }));
-    GOODPUT_TRY(store_, MonitorStore::open(arguments_.store, settings_.store));
+    GOODPUT_TRY_STATUS(check_metadata());
+    if (arguments_.takes_pushes) GOODPUT_TRY_STATUS(PushSpool::check(spool_folder()));
+    return listen();
+  }
+
+  [[nodiscard]] std::string spool_folder() const { return arguments_.store + ".spool"; }
+
+  // Metadata that cannot be read: what opening the jobs would find.
+  [[nodiscard]] Status check_metadata() const {
+    std::vector<std::string> folders;
+    for (const WatchedJob& job : settings_.jobs) folders.push_back(job.folder);
+    if (folders.empty()) folders.emplace_back();  // of jobs that push, --meta is the only one
+    for (const std::string& folder : folders) {
+      JobIntakeOptions options;
+      options.metadata_path = arguments_.metadata_path;
+      options.folder = folder;
+      GOODPUT_TRY([[maybe_unused]] const JobIntake intake, JobIntake::open(std::move(options)));
+    }
+    return Ok{};
+  }
+
+  // Clients wait until serve().
+  Status listen() {
+    if (arguments_.no_pages || arguments_.is_once) return Ok{};
+    HttpOptions http;
+    http.body_bytes = arguments_.takes_pushes ? kMostPushBytes : kMostFormBytes;
+    http.address = arguments_.address;
+    http.port = static_cast<std::uint16_t>(arguments_.port);
+    if (const std::optional<std::string> origin = origin_of(arguments_.url)) own_origins_.push_back(*origin);
+    http.origins = own_origins_;
+    GOODPUT_TRY(server_, HttpServer::listen(http));
+    local_url_ = url_of(arguments_.address, server_->port());
+    url_ = arguments_.url.empty() ? local_url_ : arguments_.url;
+    while (url_.ends_with('/')) url_.pop_back();
+    return Ok{};
+  }
+
+  Status open() {
+    GOODPUT_TRY_STATUS(open_store());
     GOODPUT_TRY(reader_, MonitorStore::open_for_reading(arguments_.store));
-    status_.update([](MonitorState& state) { state.started_s = unix_time_s(); });
+    status_.update([](MonitorState& state) { state.started_s = wall_time_s(); });
     if (arguments_.takes_pushes) {
-      GOODPUT_TRY(PushSpool spool, PushSpool::open(arguments_.store + ".spool"));
+      GOODPUT_TRY(PushSpool spool, PushSpool::open(spool_folder()));
+      GOODPUT_TRY_STATUS(spool.forget_removed(*store_));
+      GOODPUT_TRY(PushKeys keys, spool.keys());
+      pushes_.know(std::move(keys));
       spool_.emplace(std::move(spool));
     }
     MonitorLoopOptions options;
@@ -279,6 +332,18 @@ class Monitor {
     return Ok{};
   }
 
+  // Of a file that is refused (it is not a database of a monitor, say) no lock stays that was not there
+  // before.
+  Status open_store() {
+    const std::string lock = arguments_.store + "-lock";
+    std::error_code ignored;
+    const bool had_lock = std::filesystem::exists(lock, ignored);
+    Result<MonitorStore> store = MonitorStore::open(arguments_.store, settings_.store);
+    if (!store && !had_lock) std::filesystem::remove(lock, ignored);
+    GOODPUT_TRY(store_, std::move(store));
+    return Ok{};
+  }
+
   Status note_jobs_without_steps() {
     for (const WatchedJob& job : settings_.jobs) {
       GOODPUT_TRY(const std::optional<JobInfo> info, store_->job(job.name));
@@ -291,31 +356,28 @@ class Monitor {
     return Ok{};
   }
 
-  Status serve() {
-    if (arguments_.no_pages || arguments_.is_once) return Ok{};
+  void serve() {
+    if (!server_) return;
     MonitorPageOptions options;
     options.store_path = arguments_.store;
     options.gpu_hour_usd = arguments_.gpu_hour_usd;
     options.window = static_cast<std::int32_t>(arguments_.window);
     options.takes_pushes = arguments_.takes_pushes;
-    pages_.emplace(status_, std::move(options), unix_time_s);
-    HttpOptions http;
-    if (spool_) http.body_bytes = kMostPushBytes;
-    http.address = arguments_.address;
-    http.port = static_cast<std::uint16_t>(arguments_.port);
-    GOODPUT_TRY(server_, HttpServer::start(
-                             http, [this](const HttpRequest& request) { return respond(request); },
-                             [this](const HttpRequest& request) { return refuse(request); }));
-    url_ = arguments_.url.empty() ? loopback_url(arguments_.address, server_->port()) : arguments_.url;
-    while (url_.ends_with('/')) url_.pop_back();
-    printer_.note(fmt::format("pages at {}/", url_));
-    return Ok{};
+    if (access_) options.act = [this](const IncidentAction& action) { return act(action); };
+    pages_.emplace(status_, std::move(options), wall_time_s);
+    server_->serve([this](const HttpRequest& request) { return respond(request); },
+                   [this](const HttpRequest& request) { return refuse(request); });
+    printer_.note(url_ == local_url_ ? fmt::format("pages at {}/", url_)
+                                     : fmt::format("pages at {}/, served at {}/", url_, local_url_));
   }
 
   // What is wrong with a request before its body is read.
   std::optional<HttpResponse> refuse(const HttpRequest& request) {
     if (auto refusal = refuse_stranger(access_, request, {"/healthz", "/readyz"})) return refusal;
-    if (!PushIntake::is_push_path(request.path)) return std::nullopt;
+    if (!PushIntake::is_push_path(request.path)) {
+      const bool acts = request.method == "POST" && takes_actions(route_of(request.path));
+      return acts ? refuse_incident_action(access_, request, own_origins_) : refuse_large_form(request);
+    }
     if (!spool_) return plain_error(404, "this monitor takes no rows; start it with --push");
     if (status_.state().spooled_bytes > kMostSpooledBytes)
       return plain_error(429, "rows that were pushed before wait to be read; try again later");
@@ -332,6 +394,25 @@ class Monitor {
     return response;
   }
 
+  // On a thread of the server, which serves before the worker starts and after it ends.
+  Result<std::optional<Incident>> act(const IncidentAction& action) {
+    const Error not_running{"the monitor is starting or shutting down; try again when it runs"};
+    StepWorker* worker = acting_worker_;
+    if (worker == nullptr) return not_running;
+    std::future<Result<std::optional<Incident>>> done = worker->act(action);
+    if (done.wait_for(kLongestAction) != std::future_status::ready) {
+      return Error{
+          fmt::format("the monitor is busy and has not done this within {} s; look at the incident "
+                      "before you try again, because it may still be done",
+                      kLongestAction.count())};
+    }
+    try {
+      return done.get();
+    } catch (const std::future_error&) {
+      return not_running;
+    }
+  }
+
   Status start_worker() {
     StepWorkerOptions options;
     options.rules = alerting_.rules;
@@ -342,17 +423,18 @@ class Monitor {
     options.every = arguments_.every;
     StepListener listener;
     listener.on_step = [this](const std::string& job, const StepResult& step) { tell_of_step(job, step); };
-    listener.on_alert = [this](const Alert& alert) { publish(alert.job, kAlertEvent); };
+    listener.on_incident = [this](const std::string& job) { publish(job, kIncidentEvent); };
     listener.on_problem = [this](const std::string& problem) {
       printer_.note(problem.empty()
-                        ? "results are stored again"
-                        : problem + "; tried again every second, and files are not read on until then");
+                        ? "the database is writable again; storing results resumed"
+                        : problem + "; goodput tries again every second and reads no more files until then");
     };
     listener.on_round = [this](MonitorStore& store, double now_s) { round(store, now_s); };
     worker_.emplace(*store_, queue_, status_, std::move(options), std::move(listener));
-    loop_->on_round = [this] { worker_->set_caught_up(loop_->is_caught_up()); };
+    loop_->on_round = [this] { worker_->note_read(loop_->read_jobs()); };
     for (const std::string& job : loop_->job_names()) GOODPUT_TRY_STATUS(worker_->add_job(job));
     worker_->start();
+    acting_worker_ = &*worker_;
     return Ok{};
   }
 
@@ -365,8 +447,9 @@ class Monitor {
   void tell_of_step(const std::string& job, const StepResult& step) {
     printer_.line(describe_step(job, step));
     const StepTotals& totals = step.totals;
-    status_.update(
-        [&](MonitorState& state) { state.jobs[job].lag_s = totals.finished_s - totals.received_s; });
+    status_.update([&](MonitorState& state) {
+      state.jobs[job].lag_s = std::max(0.0, totals.finished_s - totals.received_s);
+    });
     publish(job, kStepEvent);
   }
 
@@ -398,9 +481,12 @@ class Monitor {
   StepQueue queue_;
   std::optional<MonitorLoop> loop_;
   std::optional<StepWorker> worker_;
+  std::atomic<StepWorker*> acting_worker_ = nullptr;  // once it was started
   std::optional<MonitorPages> pages_;
   std::optional<HttpServer> server_;
-  std::string url_;
+  std::vector<std::string> own_origins_;
+  std::string url_;        // by which people reach the pages
+  std::string local_url_;  // without a proxy
 };
 
 }  // namespace

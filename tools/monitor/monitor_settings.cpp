@@ -12,6 +12,7 @@
 #include "tools/alerting/alerting_config.h"
 #include "tools/monitor_pages/page_route.h"
 #include "tools/trace/read_trace.h"
+#include "tools/web/origin.h"
 #include "tools/web/push_intake.h"
 
 namespace goodput {
@@ -103,6 +104,11 @@ Status check_pages(const MonitorArguments& arguments) {
   const std::string& url = arguments.url;
   const std::string fault = url.empty() ? std::string() : fault_of_url(url);
   if (!fault.empty()) return of(fmt::format("{}: {}", in_quotes(url), fault), "url");
+  if (!url.empty() && !origin_of(url)) {
+    return of(fmt::format("{}: the host is not a name or an address, or the port is not one from 1 to 65535",
+                          in_quotes(url)),
+              "url");
+  }
   if (!arguments.no_pages) return Ok{};
   if (arguments.takes_pushes)
     return of(fmt::format("{} needs the server that --no-pages does without; leave one out", kOption),
@@ -151,7 +157,9 @@ void add_monitor_options(Options& options, MonitorArguments& arguments) {
       "--port", arguments.port, "P",
       fmt::format("Serve pages, metrics and the API here; 0: any that is free (default {})", arguments.port));
   options.add("--address", arguments.address, "A", "Listen here (default 127.0.0.1)");
-  options.add("--url", arguments.url, "URL", "How others reach the pages, for links in alerts");
+  options.add(
+      "--url", arguments.url, "URL",
+      "By which people reach the pages, through a proxy say: alerts link there, and its host is accepted");
   options.add_flag("--no-pages", arguments.no_pages, "Serve nothing");
   options.add_flag("--push", arguments.takes_pushes,
                    "Also take rows by POST /v1/jobs/NAME/ops; needs --token-file");

@@ -10,7 +10,9 @@
 #include "sim/analysis/analysis.h"
 #include "sim/analysis/verdict.h"
 #include "sim/base/errors.h"
+#include "sim/base/statistics.h"
 #include "sim/cleaning/findings.h"
+#include "sim/live/open_incidents.h"
 #include "sim/ops/job_rows.h"
 #include "tools/cli/command_line.h"
 #include "traces/op/op_trace_reader.h"
@@ -32,9 +34,13 @@ Result<JobRows> as_read(OpTrace rows, std::vector<CleaningFinding> findings, con
   return read;
 }
 
-Result<Analysis> analyze_rows(JobRows rows, const JobFacts& job, unsigned threads) {
+Result<ArrangedJob> arrange_rows(JobRows rows, const JobFacts& job) {
   std::vector<std::string> notes;
-  GOODPUT_TRY(const ArrangedJob arranged, arrange_passes(std::move(rows), {.trial_name = job.name}, notes));
+  return arrange_passes(std::move(rows), {.trial_name = job.name}, notes);
+}
+
+Result<Analysis> analyze_rows(JobRows rows, const JobFacts& job, unsigned threads) {
+  GOODPUT_TRY(const ArrangedJob arranged, arrange_rows(std::move(rows), job));
   return analyze(arranged, {.whatif = {.jobs = threads}});
 }
 
@@ -103,6 +109,15 @@ std::vector<StepCause> causes_of(const Analysis& analysis) {
   return causes;
 }
 
+std::vector<StepFault> faults_of(const Analysis& analysis) {
+  std::vector<StepFault> faults;
+  for (const Fault& fault : find_faults(analysis.causes, analysis.grid)) {
+    const auto cause = std::ranges::find(analysis.causes, fault.cause.name, &RootCause::name);
+    faults.push_back({verdict_on(fault, analysis.whatif, analysis.grid), cause->gain.value_or(1)});
+  }
+  return faults;
+}
+
 void fill(const Analysis& analysis, const JobFacts& job, StepResult& result) {
   const WhatIf& whatif = analysis.whatif;
   result.causes = causes_of(analysis);
@@ -117,12 +132,73 @@ void fill(const Analysis& analysis, const JobFacts& job, StepResult& result) {
   result.m_s = whatif.last_stage_share.recovered();
   result.correlation = analysis.correlation;
   result.verdict = analysis.verdict;
+  result.faults = faults_of(analysis);
   result.notes = notes_of(analysis);
 }
 
 void refuse(const Error& error, StepResult& result) {
   result.totals.status = StepStatus::kRefused;
   result.problem = error.message(flag_of);
+}
+
+Result<ArrangedJob> arrange_steps(const std::vector<OpTrace>& steps, const JobFacts& job) {
+  OpTrace pooled;
+  for (const OpTrace& step : steps) append_rows(pooled, step);
+  GOODPUT_TRY(JobRows rows, as_read(std::move(pooled), {}, job));
+  return arrange_rows(std::move(rows), job);
+}
+
+// The fault that a verdict is about, or the whole cause if its place differs from step to step.
+std::optional<Fault> fault_of(const Verdict& known, const Analysis& analysis) {
+  std::vector<Fault> faults = find_faults(analysis.causes, analysis.grid);
+  const auto found = std::ranges::find(faults, known.subject, &Fault::subject);
+  if (found != faults.end()) return std::move(*found);
+  const auto cause = std::ranges::find(analysis.causes, known.kind, &RootCause::name);
+  if (cause == analysis.causes.end() || !cause->likely || known.subject.type != "job") return std::nullopt;
+  return Fault{*cause, known.subject};
+}
+
+// Several faults hide each other: without one of them, the next one is what the others wait for.
+std::string cost_of_all_parts(const std::string& cause, const Analysis& analysis) {
+  const auto whole = std::ranges::find(analysis.causes, cause, &RootCause::name);
+  const std::string parts = cause == "worker-fault"   ? "workers"
+                            : cause == "slow-replica" ? "replicas"
+                                                      : cause.substr(5) + "s";
+  return fmt::format(" All slow {} together cost {:.1f} %.", parts, 100 * (1 - 1 / whole->gain.value_or(1)));
+}
+
+// About the fault that is the whole of the costliest cause if that is at least half of what is lost, or the
+// job.
+std::optional<Verdict> verdict_on_job(const Analysis& analysis) {
+  std::optional<Verdict> verdict = analysis.verdict;
+  if (!verdict || !has_cause(*verdict)) return verdict;
+  const std::vector<Fault> faults = find_faults({analysis.causes.front()}, analysis.grid);
+  const bool is_most = verdict->cost && verdict->cost->gain - 1 >= (analysis.whatif.slowdown - 1) / 2;
+  verdict->subject = faults.size() == 1 && is_most ? faults.front().subject : Verdict::Subject{"job", "job"};
+  return verdict;
+}
+
+Verdict closer_verdict(const Verdict& known, const Analysis& analysis) {
+  const std::optional<double> gain =
+      analysis.interventions.empty() ? std::nullopt : std::optional(analysis.interventions.front().speedup);
+  if (std::optional<Fault> fault = fault_of(known, analysis)) {
+    const bool is_part = !fault->cause.gain.has_value();
+    if (is_part) fault->cause.gain = gain;
+    Verdict verdict = verdict_on(*fault, analysis.whatif, analysis.grid, known.since_step);
+    if (is_part) verdict.sentence += cost_of_all_parts(fault->cause.name, analysis);
+    return verdict;
+  }
+  Verdict verdict = known;
+  if (known.kind != kUnexplained) {
+    if (gain && !verdict.cost) verdict.cost = cost_of_gain(mean(analysis.whatif.nodelay.span_s), *gain);
+    return verdict;
+  }
+  if (known.subject.type == "job") return verdict_on_job(analysis).value_or(known);
+  if (gain) {
+    verdict.cost = cost_of_gain(mean(analysis.whatif.nodelay.span_s), *gain);
+    verdict.sentence += " " + step_without(*verdict.cost, "its delays");
+  }
+  return verdict;
 }
 
 }  // namespace
@@ -157,13 +233,29 @@ AnalysedStep analyse_step(GatheredStep step, const JobFacts& job, unsigned threa
   return analysed;
 }
 
-Result<Analysis> analyze_pooled(const std::vector<OpTrace>& steps, const JobFacts& job, unsigned threads) {
-  OpTrace pooled;
-  for (const OpTrace& step : steps) {
-    append_rows(pooled, step);
-  }
-  GOODPUT_TRY(JobRows read, as_read(std::move(pooled), {}, job));
-  return analyze_rows(std::move(read), job, threads);
+Verdict look_closer(const Verdict& known, const std::vector<OpTrace>& steps, const JobFacts& job,
+                    unsigned threads) {
+  const Result<ArrangedJob> arranged = arrange_steps(steps, job);
+  if (!arranged) return known;  // the steps alone said what there is
+  Result<Analysis> analysis = analyze(*arranged, {.whatif = {.jobs = threads}, .fix = known.fix, .keep = {}});
+  // What one step showed may not be there in several.
+  if (!analysis) analysis = analyze(*arranged, {.whatif = {.jobs = threads}});
+  return analysis ? closer_verdict(known, *analysis) : known;
+}
+
+std::vector<StepFault> find_hidden_faults(const std::vector<std::string>& fix,
+                                          const std::vector<OpTrace>& steps, const JobFacts& job,
+                                          unsigned threads) {
+  const Result<ArrangedJob> arranged = arrange_steps(steps, job);
+  if (!arranged) return {};
+  const Result<ArrangedJob> fixed = repair(*arranged, fix, threads);
+  if (!fixed) return {};
+  const Result<Analysis> analysis = analyze(*fixed, {.whatif = {.jobs = threads}});
+  if (!analysis) return {};
+  std::vector<StepFault> faults = faults_of(*analysis);
+  for (StepFault& fault : faults)
+    fault.verdict.sentence += " Another fault hides it: this is what it costs once that one is fixed.";
+  return faults;
 }
 
 }  // namespace goodput

@@ -35,9 +35,14 @@ struct AnalysedStep {
 // on them.
 [[nodiscard]] AnalysedStep analyse_step(GatheredStep step, const JobFacts& job, unsigned threads);
 
-// The same of several steps of one run together, as rows of analyzed steps: causes that show over a while,
-// and since when. Fails where `whatif` would.
-[[nodiscard]] Result<Analysis> analyze_pooled(const std::vector<OpTrace>& steps, const JobFacts& job,
-                                              unsigned threads);
+// Faults that show in these steps only once those are fixed that `fix` selects; with what they cost then.
+[[nodiscard]] std::vector<StepFault> find_hidden_faults(const std::vector<std::string>& fix,
+                                                        const std::vector<OpTrace>& steps,
+                                                        const JobFacts& job, unsigned threads);
+
+// What several steps of one run together, given as rows of analyzed steps, say about the subject of `known`:
+// what a fix of it alone would gain, its pace, since when. `known` itself where they say nothing about it.
+[[nodiscard]] Verdict look_closer(const Verdict& known, const std::vector<OpTrace>& steps,
+                                  const JobFacts& job, unsigned threads);
 
 }  // namespace goodput

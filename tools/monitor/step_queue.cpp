@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "sim/base/errors.h"
+
 namespace goodput {
 namespace {
 
@@ -44,7 +46,7 @@ std::optional<QueuedStep> StepQueue::pop(std::chrono::steady_clock::time_point d
   std::optional<QueuedStep> step(std::move(steps_.front()));
   steps_.pop_front();
   rows_ -= step->step.rows.size();
-  ++at_work_;
+  at_work_.push_back(step->job.name);
   changed_.notify_all();
   return step;
 }
@@ -64,14 +66,17 @@ bool StepQueue::is_closed() const {
   return is_closed_;
 }
 
-bool StepQueue::is_idle() const {
+bool StepQueue::is_idle(std::string_view job) const {
   const std::lock_guard lock(mutex_);
-  return steps_.empty() && at_work_ == 0;
+  return std::ranges::find(at_work_, job) == at_work_.end() &&
+         std::ranges::none_of(steps_, [job](const QueuedStep& queued) { return queued.job.name == job; });
 }
 
-void StepQueue::done() {
+void StepQueue::done(std::string_view job) {
   const std::lock_guard lock(mutex_);
-  --at_work_;
+  const auto at_work = std::ranges::find(at_work_, job);
+  GOODPUT_CHECK(at_work != at_work_.end(), "a step that was popped");
+  at_work_.erase(at_work);
   changed_.notify_all();
 }
 

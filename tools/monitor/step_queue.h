@@ -9,6 +9,7 @@
 #include <mutex>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "sim/live/step_intake.h"
@@ -46,8 +47,9 @@ class StepQueue {
   enum class Waiting : std::uint8_t { kKeep, kDrop };
   void close(Waiting waiting);
   [[nodiscard]] bool is_closed() const;
-  [[nodiscard]] bool is_idle() const;  // nothing waits, and nothing that was popped is still at work
-  void done();                         // with what pop() gave
+  // Nothing of the job waits, and nothing of it that was popped is still at work.
+  [[nodiscard]] bool is_idle(std::string_view job) const;
+  void done(std::string_view job);  // with a step of it that pop() gave
 
  private:
   void skip_oldest();
@@ -57,7 +59,7 @@ class StepQueue {
   std::condition_variable changed_;
   std::deque<QueuedStep> steps_;
   std::size_t rows_ = 0;
-  std::size_t at_work_ = 0;
+  std::vector<std::string> at_work_;  // the jobs of popped steps
   bool is_closed_ = false;
 };
 

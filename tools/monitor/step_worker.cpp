@@ -4,45 +4,50 @@
 
 #include <algorithm>
 #include <chrono>
-#include <span>
+#include <exception>
 #include <utility>
 
 #include "sim/live/slowdown_shape.h"
-#include "tools/monitor_pages/page_route.h"
+#include "tools/monitor/monitor_clock.h"
 
 namespace goodput {
 namespace {
 
 constexpr double kRoundS = 1;  // between rounds: deliveries, silence, what is too old
-constexpr std::size_t kMostOpenAlerts = 1000;
+constexpr std::size_t kMaxOpenIncidents = 1000;
 // What may fail, as MonitorState::problems has it.
 constexpr const char* kResults = "results";
-constexpr const char* kAlertsOf = "alerts of ";
+constexpr const char* kIncidentsOf = "incidents of ";
 
 // Of rounds in which nothing is to be done at the moment.
 constexpr std::chrono::milliseconds kPause{200};
 
-// The same cause, and the alert's worker among those that the verdict's sentence names.
-bool is_about(const Verdict& verdict, const Alert& alert) {
-  if (verdict.kind != alert.cause) return false;
-  if (!alert.worker || verdict.workers.empty()) return true;
-  const bool is_worker = verdict.subject.type == "worker";
-  const std::size_t named =
-      is_worker ? std::min(kWorkersInASentence, verdict.workers.size()) : verdict.workers.size();
-  return std::ranges::any_of(std::span(verdict.workers).first(named), [&](const Verdict::Worker& worker) {
-    return static_cast<std::int32_t>(worker.dp) == alert.worker->dp_rank &&
-           static_cast<std::int32_t>(worker.stage) == alert.worker->stage;
-  });
+bool is_about_steps(const Incident& incident) {
+  return incident.verdict.kind != kSilenceKind && incident.verdict.kind != kIncompleteKind &&
+         incident.verdict.kind != kWorseningKind;
+}
+
+// Whoever muted it does not want to hear of it; one that opened muted was never told, so neither is its end.
+bool is_told(const IncidentChange& change, double now_s) {
+  const Incident& incident = change.incident;
+  if (!incident.muted) return true;
+  if (change.event == IncidentEvent::kCloses)
+    return !incident.is_muted(incident.opened_s) || incident.muted->at_s > incident.opened_s;
+  return !incident.is_muted(now_s);
+}
+
+// What would undo the causes of all open incidents.
+std::vector<std::string> open_fixes(const IncidentBook& book) {
+  std::vector<std::string> fixes;
+  for (const Incident& incident : book.open()) {
+    for (const std::string& fix : incident.verdict.fix) {
+      if (has_cause(incident.verdict) && std::ranges::find(fixes, fix) == fixes.end()) fixes.push_back(fix);
+    }
+  }
+  return fixes;
 }
 
 }  // namespace
-
-double unix_time_s() {
-  using Seconds = std::chrono::duration<double>;
-  static const auto begun = std::chrono::steady_clock::now();
-  static const double begun_s = Seconds(std::chrono::system_clock::now().time_since_epoch()).count();
-  return begun_s + Seconds(std::chrono::steady_clock::now() - begun).count();
-}
 
 StepWorker::StepWorker(MonitorStore& store, StepQueue& queue, MonitorStatus& status,
                        StepWorkerOptions options, StepListener listener)
@@ -60,29 +65,32 @@ StepWorker::~StepWorker() {
 }
 
 Status StepWorker::add_job(const std::string& job) {
-  const AlertContext context = context_of(job);
-  GOODPUT_TRY(const std::string state, store_.alert_state(job));
-  GOODPUT_TRY(const std::vector<Alert> open, store_.alerts(job, true, kMostOpenAlerts));
+  const IncidentContext context = context_of(job);
+  GOODPUT_TRY(const std::string state, store_.incident_state(job));
+  GOODPUT_TRY(std::vector<Incident> open, store_.incidents(job, true, kMaxOpenIncidents));
   if (state.empty() && open.empty()) {
-    books_.emplace(job, AlertBook(options_.rules, context));
+    books_.emplace(job, IncidentBook(options_.rules, context));
     return Ok{};
   }
-  GOODPUT_TRY(AlertBook book, AlertBook::restore(options_.rules, context, state, open));
+  std::ranges::reverse(open);  // the oldest first
+  GOODPUT_TRY(IncidentBook book, IncidentBook::restore(options_.rules, context, state, open));
   books_.emplace(job, std::move(book));
   return Ok{};
 }
 
-AlertContext StepWorker::context_of(const std::string& job) const {
-  return {job, options_.gpu_hour_usd, options_.pages.empty() ? "" : options_.pages + job_link(job)};
+IncidentContext StepWorker::context_of(const std::string& job) const {
+  return {job, options_.gpu_hour_usd, options_.pages};
 }
 
-AlertBook& StepWorker::book_of(const std::string& job) {
+IncidentBook& StepWorker::book_of(const std::string& job) {
   auto known = books_.find(job);
   if (known != books_.end()) return known->second;
   // A job that came by itself; what was stored of it is of no use if it cannot be read.
   const Status added = add_job(job);
-  if (!added)
-    status_.update([&](MonitorState& state) { state.set_problem(kAlertsOf + job, added.error().message()); });
+  if (!added) {
+    status_.update(
+        [&](MonitorState& state) { state.set_problem(kIncidentsOf + job, added.error().message()); });
+  }
   return books_.try_emplace(job, options_.rules, context_of(job)).first->second;
 }
 
@@ -94,6 +102,9 @@ void StepWorker::start() {
       failure_ = std::current_exception();
       queue_.close(StepQueue::Waiting::kDrop);
     }
+    const std::lock_guard lock(mutex_);
+    is_over_ = true;
+    actions_.clear();
   });
 }
 
@@ -102,20 +113,38 @@ void StepWorker::join() {
   if (failure_) std::rethrow_exception(std::exchange(failure_, nullptr));
 }
 
+void StepWorker::note_read(const std::vector<std::string>& jobs) {
+  const double now_s = steady_time_s();
+  const std::lock_guard lock(mutex_);
+  for (const std::string& job : jobs) quiet_[job].read_at_s = now_s;
+}
+
+std::future<Result<std::optional<Incident>>> StepWorker::act(IncidentAction action) {
+  PendingAction pending{std::move(action), {}};
+  auto done = pending.done.get_future();
+  const std::lock_guard lock(mutex_);
+  if (!is_over_) actions_.push_back(std::move(pending));
+  return done;
+}
+
 void StepWorker::run() {
   while (true) {
     std::optional<QueuedStep> queued = queue_.pop(std::chrono::steady_clock::now() + kPause);
-    const bool is_busy = queued.has_value();
-    if (is_busy) {
+    if (queued) {
+      const std::string job = queued->job.name;
       process(*std::move(queued));
-      queue_.done();
+      queue_.done(job);
+      const std::lock_guard lock(mutex_);
+      quiet_[job].counted_s = steady_time_s();
     } else if (queue_.is_closed()) {
       return;
     }
-    const double now_s = unix_time_s();
-    if (std::abs(now_s - last_round_s_) < kRoundS) continue;
-    last_round_s_ = now_s;
-    if (!is_busy && is_caught_up_) look_for_silence(now_s);
+    take_actions();
+    const double steady_s = steady_time_s();
+    if (steady_s - last_round_s_ < kRoundS) continue;
+    last_round_s_ = steady_s;
+    const double now_s = wall_time_s();
+    count_silence(now_s);
     if (listener_.on_round) listener_.on_round(store_, now_s);
     const Result<bool> thinned = store_.thin_out(now_s);
     status_.update([&](MonitorState& state) {
@@ -124,73 +153,29 @@ void StepWorker::run() {
   }
 }
 
-// The same rows, pooled, say more than each step alone: since when, and what is chance.
-void StepWorker::explain(const QueuedStep& queued, const AnalysedStep& analysed, std::vector<Alert>& opened) {
-  if (std::ranges::all_of(opened, [](const Alert& alert) { return alert.cause.empty(); })) return;
-  const std::vector<OpTrace> rows = recent_rows(queued.job.name, analysed);
-  const Result<Analysis> pooled = analyze_pooled(rows, queued.job, options_.threads);
-  if (!pooled) return;  // each step alone said what there is
-  for (Alert& alert : opened) {
-    if (pooled->verdict && is_about(*pooled->verdict, alert)) {
-      alert.summary = fmt::format("{} ({})", pooled->verdict->sentence, alert.summary);
-      alert.next_check = pooled->verdict->next_check;
-      alert.verdict = pooled->verdict;
-      continue;
-    }
-    const auto cause = std::ranges::find(pooled->causes, alert.cause, &RootCause::name);
-    if (cause == pooled->causes.end() || !cause->likely || cause->evidence.empty()) continue;
-    alert.summary += fmt::format("; {} steps together: {}", rows.size(), cause->evidence);
-  }
-}
+// ---- Steps.
 
-// Of the latest steps whose rows are kept, the newest last, as many as may be pooled.
-std::vector<OpTrace> StepWorker::recent_rows(const std::string& job, const AnalysedStep& latest) {
-  std::vector<OpTrace> rows{latest.rows};
-  std::size_t count = latest.rows.size();
-  Result<std::vector<StepId>> kept = store_.steps_with_rows(job);
-  if (!kept) return rows;
-  const StepId last = latest.result.totals.id;
-  std::ranges::sort(*kept, std::greater<>());
-  for (const StepId& id : *kept) {
-    if (id.run != last.run || id >= last || last.step - id.step >= options_.window * options_.every) continue;
-    if (rows.size() >= static_cast<std::size_t>(options_.window)) break;
-    Result<std::optional<OpTrace>> step = store_.rows(job, id);
-    if (!step || !*step || count + (*step)->size() > options_.most_pooled_rows) break;
-    count += (*step)->size();
-    rows.push_back(*std::move(*step));
+// A fault of goodput itself must not stop the monitor of all jobs.
+AnalysedStep StepWorker::analyze(GatheredStep step, const JobFacts& job) const {
+  AnalysedStep failed;
+  StepTotals& totals = failed.result.totals;
+  totals.id = step.id;
+  totals.status = StepStatus::kRefused;
+  totals.began_s = step.began_s;
+  totals.received_s = step.received_s;
+  totals.ops = step.ops;
+  try {
+    AnalysedStep analysed = options_.analyze(std::move(step), job, options_.threads);
+    StepResult& result = analysed.result;
+    if (!result.worker_slowdown.empty())
+      result.totals.shape = slowdown_shape(result.worker_slowdown, result.layout.dp_size,
+                                           result.layout.pp_size, result.totals.slowdown);
+    return analysed;
+  } catch (const std::exception& error) {
+    failed.result.problem = fmt::format(
+        "internal error of goodput: {}; please report it with the rows of this step", error.what());
+    return failed;
   }
-  std::ranges::reverse(rows);
-  return rows;
-}
-
-std::optional<std::vector<Alert>> StepWorker::commit(const StepCommit& commit) {
-  std::string problem;
-  while (true) {
-    Result<std::vector<Alert>> stored = store_.commit(commit);
-    if (stored) {
-      status_.update([&](MonitorState& state) {
-        state.set_problem(kResults, "");
-        state.set_problem(kAlertsOf + commit.job, "");
-      });
-      if (!problem.empty() && listener_.on_problem) listener_.on_problem({});
-      return *std::move(stored);
-    }
-    if (problem.empty() && listener_.on_problem) listener_.on_problem(stored.error().message());
-    problem = stored.error().message();
-    status_.update([&](MonitorState& state) {
-      state.set_problem(kResults, problem);
-      state.beat_s = unix_time_s();  // whoever waits for this lives
-    });
-    if (is_given_up_) return std::nullopt;
-    std::this_thread::sleep_for(options_.retry);
-  }
-}
-
-void StepWorker::tell(AlertBook& book, const std::vector<Alert>& opened, const std::vector<Alert>& closed) {
-  book.stored(opened);
-  if (!listener_.on_alert) return;
-  for (const Alert& alert : opened) listener_.on_alert(alert);
-  for (const Alert& alert : closed) listener_.on_alert(alert);
 }
 
 void StepWorker::process(QueuedStep queued) {
@@ -205,42 +190,164 @@ void StepWorker::process(QueuedStep queued) {
     commit(step);
     return;
   }
-  AnalysedStep analysed = analyse_step(std::move(queued.step), queued.job, options_.threads);
-  StepResult& result = analysed.result;
-  StepTotals& totals = result.totals;
-  if (!result.worker_slowdown.empty())
-    totals.shape =
-        slowdown_shape(result.worker_slowdown, result.layout.dp_size, result.layout.pp_size, totals.slowdown);
-  totals.finished_s = unix_time_s();
-  AlertBook& book = book_of(queued.job.name);
-  AlertChanges changes = book.take(result);
-  explain(queued, analysed, changes.opened);
-
-  step.alert_state = book.save();
-  step.opened = std::move(changes.opened);
-  step.closed = std::move(changes.closed);
-  step.sinks = options_.sinks;
-  StepRecord record{std::move(result), std::nullopt, !step.opened.empty()};
+  AnalysedStep analysed = analyze(std::move(queued.step), queued.job);
+  StepTotals& totals = analysed.result.totals;
+  totals.finished_s = wall_time_s();
+  IncidentBook& book = book_of(queued.job.name);
+  IncidentChanges changes = book.take(analysed.result);
+  explain(queued, analysed, book, changes);
+  fill(book, changes, totals.finished_s, step);
+  StepRecord record{std::move(analysed.result), std::nullopt, !step.steps_to_keep.empty()};
   if (record.result.totals.status == StepStatus::kAnalysed) record.rows = std::move(analysed.rows);
   step.steps.push_back(std::move(record));
-  const std::optional<std::vector<Alert>> opened = commit(step);
-  if (!opened) return;
-  tell(book, *opened, step.closed);
+  if (!commit(step)) return;
+  tell(step.job, changes);
   if (listener_.on_step) listener_.on_step(step.job, step.steps.front().result);
 }
 
-void StepWorker::look_for_silence(double now_s) {
+// ---- Incidents.
+
+// The same rows, pooled, say more than each step alone: what a fix would gain, and what a fault hides.
+void StepWorker::explain(const QueuedStep& queued, const AnalysedStep& analysed, IncidentBook& book,
+                         IncidentChanges& changes) {
+  for (std::size_t i = 0; i < changes.size(); ++i) {
+    const Incident incident = changes[i].incident;
+    if (changes[i].event == IncidentEvent::kCloses || !is_about_steps(incident)) continue;
+    const std::vector<OpTrace> rows = recent_rows(queued.job.name, analysed, incident.verdict.since_step);
+    if (rows.front().size() == 0) continue;
+    try {
+      if (incident.slowdown) {  // it was seen in the steps themselves
+        Verdict closer = look_closer(incident.verdict, rows, queued.job, options_.threads);
+        changes[i].incident = book.explain(incident.key, std::move(closer));
+      }
+      if (!has_cause(changes[i].incident.verdict)) continue;
+      const std::vector<StepFault> hidden =
+          find_hidden_faults(open_fixes(book), rows, queued.job, options_.threads);
+      for (IncidentChange& change : book.take_hidden(hidden)) changes.push_back(std::move(change));
+    } catch (const std::exception&) {
+      continue;  // each step alone said what there is
+    }
+  }
+}
+
+// Of the latest steps whose rows are kept, from `since_step` on, the newest last, as many as may be pooled.
+std::vector<OpTrace> StepWorker::recent_rows(const std::string& job, const AnalysedStep& latest,
+                                             std::optional<std::int64_t> since_step) {
+  std::vector<OpTrace> rows{latest.rows};
+  std::size_t count = latest.rows.size();
+  Result<std::vector<StepId>> kept = store_.steps_with_rows(job);
+  if (!kept) return rows;
+  const StepId last = latest.result.totals.id;
+  std::ranges::sort(*kept, std::greater<>());
+  for (const StepId& id : *kept) {
+    if (id.run != last.run || id >= last || last.step - id.step >= options_.window * options_.every) continue;
+    if (since_step && id.step < *since_step) continue;
+    if (rows.size() >= static_cast<std::size_t>(options_.window)) break;
+    Result<std::optional<OpTrace>> step = store_.rows(job, id);
+    if (!step || !*step || count + (*step)->size() > options_.max_pooled_rows) break;
+    count += (*step)->size();
+    rows.push_back(*std::move(*step));
+  }
+  std::ranges::reverse(rows);
+  return rows;
+}
+
+void StepWorker::fill(const IncidentBook& book, const IncidentChanges& changes, double now_s,
+                      StepCommit& commit) const {
+  commit.incident_state = book.save();
+  commit.incidents = book.open();
+  commit.sinks = options_.sinks;
+  for (const IncidentChange& change : changes) {
+    const Incident& incident = change.incident;
+    if (change.event == IncidentEvent::kCloses) commit.incidents.push_back(incident);
+    if (change.event == IncidentEvent::kOpens) commit.steps_to_keep.push_back(incident.opened_at);
+    if (is_told(change, now_s)) commit.notices.push_back({incident.key, change.event});
+  }
+}
+
+bool StepWorker::commit(const StepCommit& commit) {
+  std::string problem;
+  while (true) {
+    const Status stored = store_.commit(commit);
+    if (stored) {
+      status_.update([&](MonitorState& state) {
+        state.set_problem(kResults, "");
+        state.set_problem(kIncidentsOf + commit.job, "");
+      });
+      if (!problem.empty() && listener_.on_problem) listener_.on_problem({});
+      return true;
+    }
+    if (problem.empty() && listener_.on_problem) listener_.on_problem(stored.error().message());
+    problem = stored.error().message();
+    status_.update([&](MonitorState& state) {
+      state.set_problem(kResults, problem);
+      state.beat_s = wall_time_s();  // the loop, which waits for this, is well
+    });
+    if (is_given_up_) return false;
+    std::this_thread::sleep_for(options_.retry);
+  }
+}
+
+void StepWorker::tell(const std::string& job, const IncidentChanges& changes) const {
+  if (listener_.on_incident && !changes.empty()) listener_.on_incident(job);
+}
+
+void StepWorker::count_silence(double now_s) {
   for (auto& [job, book] : books_) {
-    AlertChanges changes = book.at(now_s);
+    double waited_s = 0;
+    {
+      const std::lock_guard lock(mutex_);
+      QuietJob& quiet = quiet_[job];
+      const bool is_quiet = quiet.read_at_s > quiet.counted_s && queue_.is_idle(job);
+      if (is_quiet && quiet.counted_s > 0) waited_s = quiet.read_at_s - quiet.counted_s;
+      quiet.counted_s = is_quiet ? quiet.read_at_s : std::max(quiet.counted_s, steady_time_s() - kRoundS);
+    }
+    const IncidentChanges changes = book.wait(waited_s, now_s);
     if (changes.empty()) continue;
     StepCommit step;
     step.job = job;
-    step.alert_state = book.save();
-    step.opened = std::move(changes.opened);
-    step.closed = std::move(changes.closed);
-    step.sinks = options_.sinks;
-    if (const auto opened = commit(step)) tell(book, *opened, step.closed);
+    fill(book, changes, now_s, step);
+    if (commit(step)) tell(job, changes);
   }
+}
+
+void StepWorker::take_actions() {
+  std::deque<PendingAction> actions;
+  {
+    const std::lock_guard lock(mutex_);
+    actions.swap(actions_);
+  }
+  for (PendingAction& pending : actions) pending.done.set_value(apply(pending.action));
+}
+
+Result<std::optional<Incident>> StepWorker::apply(const IncidentAction& action) {
+  GOODPUT_TRY(const std::optional<Incident> stored, store_.incident(action.incident));
+  if (!stored || !stored->is_open()) return std::optional<Incident>();
+  IncidentBook& book = book_of(stored->job);
+  const double now_s = wall_time_s();
+  IncidentChanges changes;
+  bool is_done = false;
+  switch (action.kind) {
+    case IncidentAction::Kind::kAcknowledge:
+      is_done = book.acknowledge(action.incident, {action.by, now_s});
+      break;
+    case IncidentAction::Kind::kMute:
+      is_done = book.mute(action.incident, {action.by, now_s, now_s + action.mute_s});
+      break;
+    case IncidentAction::Kind::kEnd:
+      if (std::optional<IncidentChange> ended = book.end(action.incident, {action.by, now_s})) {
+        changes.push_back(*std::move(ended));
+        is_done = true;
+      }
+      break;
+  }
+  if (!is_done) return std::optional<Incident>();
+  StepCommit step;
+  step.job = stored->job;
+  fill(book, changes, now_s, step);
+  if (!commit(step)) return Error{"the monitor is shutting down; try again when it runs"};
+  if (listener_.on_incident) listener_.on_incident(stored->job);
+  return store_.incident(action.incident);
 }
 
 }  // namespace goodput

@@ -1,43 +1,50 @@
-// The thread that makes results of steps: analyses them one after the other, asks the alert rules, stores
-// both at once, and tells everybody. It alone writes to the store.
+// The thread that makes results of steps: analyzes them one after the other, asks the rules, stores both at
+// once, and tells everybody. It alone writes to the store.
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <cstdint>
+#include <deque>
 #include <functional>
+#include <future>
 #include <map>
-#include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <thread>
 #include <vector>
 
-#include "sim/live/alert_book.h"
 #include "sim/live/alert_rules.h"
+#include "sim/live/incident_book.h"
 #include "tools/monitor/step_analysis.h"
 #include "tools/monitor/step_queue.h"
 #include "tools/monitor_pages/monitor_status.h"
+#include "tools/monitor_store/incident_action.h"
 #include "tools/monitor_store/monitor_store.h"
 
 namespace goodput {
 
 struct StepWorkerOptions {
   AlertRules rules;
-  std::vector<std::string> sinks;  // names of those that alerts are delivered to
+  std::vector<std::string> sinks;  // names of those that messages are delivered to
   std::optional<double> gpu_hour_usd;
   std::string pages;         // where pages are served, without a slash at the end; empty: nowhere
-  std::int32_t window = 20;  // steps that are pooled when an alert opens
-  std::int64_t every = 1;    // of which one is analysed
-  std::size_t most_pooled_rows = 4'000'000;  // of larger jobs fewer steps are
+  std::int32_t window = 20;  // steps that are pooled when an incident opens
+  std::int64_t every = 1;    // of which one is analyzed
+  std::size_t max_pooled_rows = 4'000'000;  // of larger jobs fewer steps are
   unsigned threads = 1;
   std::chrono::milliseconds retry{1000};  // of results that could not be stored
+  // As analyse_step(). What it throws makes the step a refused one.
+  std::function<AnalysedStep(GatheredStep step, const JobFacts& job, unsigned threads)> analyze =
+      analyse_step;
 };
 
 // What is told, on the worker's thread, once it is stored.
 struct StepListener {
   std::function<void(const std::string& job, const StepResult& step)> on_step;
-  std::function<void(const Alert& alert)> on_alert;                 // opened or closed
-  std::function<void(const std::string& problem)> on_problem;       // storing fails; empty: it does no more
+  std::function<void(const std::string& job)> on_incident;          // one of it opened, changed or closed
+  std::function<void(const std::string& problem)> on_problem;       // storing fails; empty: it works again
   std::function<void(MonitorStore& store, double now_s)> on_round;  // now and then, between steps
 };
 
@@ -50,42 +57,63 @@ class StepWorker {
   StepWorker(const StepWorker&) = delete;
   StepWorker& operator=(const StepWorker&) = delete;
 
-  // Before start(): goes on where the job's alerts were.
+  // Before start(): continues where the job's incidents were.
   Status add_job(const std::string& job);
   void start();
   // Ends once the queue is closed and empty. Throws what the thread threw.
   void join();
   // Lets go of a step that cannot be stored: it is read again some time.
   void give_up() { is_given_up_ = true; }
-  // The reader has nothing that waits: silence is silence of the jobs.
-  void set_caught_up(bool is_caught_up) { is_caught_up_ = is_caught_up; }
+
+  // From any thread: at this moment nothing of these jobs waits to be read, so that no step is silence.
+  void note_read(const std::vector<std::string>& jobs);
+  // From any thread: what a person does to an incident. The incident after it; nothing: no such incident is
+  // open. The future breaks its promise if the worker ends first.
+  [[nodiscard]] std::future<Result<std::optional<Incident>>> act(IncidentAction action);
 
  private:
+  struct PendingAction {
+    IncidentAction action;
+    std::promise<Result<std::optional<Incident>>> done;
+  };
+  // When a job was last seen without anything unread, and up to when its silence was counted.
+  struct QuietJob {
+    double read_at_s = 0;  // steady_time_s()
+    double counted_s = 0;
+  };
+
   void run();
   void process(QueuedStep queued);
-  void look_for_silence(double now_s);
-  void explain(const QueuedStep& queued, const AnalysedStep& analysed, std::vector<Alert>& opened);
-  [[nodiscard]] std::vector<OpTrace> recent_rows(const std::string& job, const AnalysedStep& latest);
-  // The opened alerts with their ids; nothing: given up.
-  std::optional<std::vector<Alert>> commit(const StepCommit& commit);
-  void tell(AlertBook& book, const std::vector<Alert>& opened, const std::vector<Alert>& closed);
-  AlertBook& book_of(const std::string& job);
-  [[nodiscard]] AlertContext context_of(const std::string& job) const;
+  [[nodiscard]] AnalysedStep analyze(GatheredStep step, const JobFacts& job) const;
+  void count_silence(double now_s);
+  void take_actions();
+  [[nodiscard]] Result<std::optional<Incident>> apply(const IncidentAction& action);
+  void explain(const QueuedStep& queued, const AnalysedStep& analysed, IncidentBook& book,
+               IncidentChanges& changes);
+  [[nodiscard]] std::vector<OpTrace> recent_rows(const std::string& job, const AnalysedStep& latest,
+                                                 std::optional<std::int64_t> since_step);
+  // What of these changes is to be stored, and told to the sinks.
+  void fill(const IncidentBook& book, const IncidentChanges& changes, double now_s, StepCommit& commit) const;
+  // False: given up.
+  bool commit(const StepCommit& commit);
+  void tell(const std::string& job, const IncidentChanges& changes) const;
+  IncidentBook& book_of(const std::string& job);
+  [[nodiscard]] IncidentContext context_of(const std::string& job) const;
 
   MonitorStore& store_;
   StepQueue& queue_;
   MonitorStatus& status_;
   StepWorkerOptions options_;
   StepListener listener_;
-  std::map<std::string, AlertBook> books_;
+  std::map<std::string, IncidentBook> books_;
   std::atomic<bool> is_given_up_ = false;
-  std::atomic<bool> is_caught_up_ = false;
   double last_round_s_ = 0;
+  std::mutex mutex_;  // of the next three
+  std::map<std::string, QuietJob> quiet_;
+  std::deque<PendingAction> actions_;
+  bool is_over_ = false;
   std::exception_ptr failure_;
   std::thread thread_;
 };
-
-// Unix time, by a clock that is read once: it never jumps, whatever becomes of the machine's.
-[[nodiscard]] double unix_time_s();
 
 }  // namespace goodput

@@ -223,8 +223,9 @@ Result<OpTrace> exported_rows(MonitorStore& store, std::span<const ExportedJob> 
     }
   }
   if (trace.size() > 0) return trace;
-  return Error{"of none of these steps rows are kept: they are of the last steps and of steps with alerts",
-               {.file = database}};
+  return Error{
+      "no rows of these steps are kept: only the last steps and steps at which incidents opened keep them",
+      {.file = database}};
 }
 
 }  // namespace goodput

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <span>
 #include <utility>
@@ -10,6 +11,7 @@
 
 #include "sim/analysis/verdict_json.h"
 #include "sim/base/json.h"
+#include "sim/live/incident_json.h"
 #include "sim/ops/op_trace.h"
 #include "tools/cli/json_result.h"
 #include "tools/cli/output_file.h"
@@ -23,7 +25,7 @@
 namespace goodput {
 namespace {
 
-// ---- Steps, maps and alerts as JSON.
+// ---- Steps, maps and incidents as JSON.
 
 constexpr std::size_t kMostFigures = 20'000'000;  // of workers: 16 bytes each, and as much again as text
 
@@ -128,29 +130,6 @@ void add_details(OrderedJson& json, const StepResult& result) {
   if (!result.notes.empty()) json["notes"] = result.notes;
 }
 
-OrderedJson id_json(const std::optional<StepId>& id) {
-  return id ? OrderedJson{{"run", id->run}, {"step", id->step}} : OrderedJson(nullptr);
-}
-
-OrderedJson alert_json(const Alert& alert) {
-  OrderedJson json{{"id", alert.id}, {"rule", alert.rule}, {"opened_at", id_json(alert.opened_at)}};
-  json["opened_s"] = finite(alert.opened_s);
-  json["closed_at"] = id_json(alert.closed_at);
-  json["closed_s"] = alert.closed_s ? finite(*alert.closed_s) : OrderedJson(nullptr);
-  json["slowdown"] = finite(alert.slowdown);
-  json["cause"] = text_or_null(alert.cause);
-  json["worker"] = alert.worker ? place_json(*alert.worker) : OrderedJson(nullptr);
-  json["worker_slowdown"] = alert.worker ? finite(alert.worker_slowdown) : OrderedJson(nullptr);
-  json["cost_s_per_step"] = finite(alert.cost_s_per_step);
-  json["usd_per_day"] = alert.usd_per_day ? finite(*alert.usd_per_day) : OrderedJson(nullptr);
-  json["summary"] = alert.summary;
-  json["next_check"] = alert.next_check;
-  json["fix"] = alert.fix;
-  json["verdict"] = verdict_json(alert.verdict);
-  json["page"] = text_or_null(alert.page);
-  return json;
-}
-
 // The distinct layouts of a job's steps, in the order in which they come up.
 class LayoutList {
  public:
@@ -171,15 +150,17 @@ class LayoutList {
 };
 
 // Those that were open in the time of the exported steps.
-Result<OrderedJson> alerts_json(MonitorStore& store, const ExportedJob& job) {
+Result<OrderedJson> incidents_json(MonitorStore& store, const ExportedJob& job) {
+  const double now_s =
+      std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
   OrderedJson list = OrderedJson::array();
-  GOODPUT_TRY(std::vector<Alert> alerts,
-              store.alerts(job.info.name, false, std::numeric_limits<std::size_t>::max()));
-  std::reverse(alerts.begin(), alerts.end());
-  for (const Alert& alert : alerts) {
-    if (job.steps.empty() || alert.opened_at > job.steps.back().id) continue;
-    if (alert.closed_at && *alert.closed_at < job.steps.front().id) continue;
-    list.push_back(alert_json(alert));
+  GOODPUT_TRY(std::vector<Incident> incidents,
+              store.incidents(job.info.name, false, std::numeric_limits<std::size_t>::max()));
+  std::reverse(incidents.begin(), incidents.end());
+  for (const Incident& incident : incidents) {
+    if (job.steps.empty() || incident.opened_at > job.steps.back().id) continue;
+    if (incident.closed_at && *incident.closed_at < job.steps.front().id) continue;
+    list.push_back(incident_json(incident, now_s));
   }
   return list;
 }
@@ -208,7 +189,7 @@ Result<OrderedJson> job_json(MonitorStore& store, const ExportedJob& job, std::s
   }
   json["layouts"] = layouts.json();
   json["steps"] = std::move(steps);
-  GOODPUT_TRY(json["alerts"], alerts_json(store, job));
+  GOODPUT_TRY(json["incidents"], incidents_json(store, job));
   return json;
 }
 

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "sim/base/text.h"
+#include "tools/monitor_pages/incident_parts.h"
 #include "tools/monitor_pages/markup.h"
 #include "tools/monitor_pages/monitor_topics.h"
 #include "tools/monitor_pages/page_content.h"
@@ -25,7 +26,7 @@
 namespace goodput {
 namespace {
 
-// ---- S of a job over time with its alerts, as a section of its page.
+// ---- S of a job over time with its incidents, as a section of its page.
 
 constexpr std::size_t kUsualSpan = 300;
 
@@ -63,6 +64,7 @@ std::string step_name(const StepTotals& step) {
 SlowdownChart::Point point_of(std::string_view job, const StepTotals& step) {
   SlowdownChart::Point point;
   point.at_s = moment_of(step);
+  point.step = step.id.step;
   point.slowdown = step.slowdown;
   point.link = step_link(job, step.id);
   point.tip = fmt::format("{}: {}{}{}", step_name(step), slowdown_text(step.slowdown),
@@ -84,6 +86,7 @@ SlowdownChart chart_of(std::string_view job, std::span<const StepTotals> steps) 
       if (step.status == StepStatus::kIncomplete || step.status == StepStatus::kRefused) not_whole = &step;
     }
     if (worst != nullptr) {
+      if (!(worst->began_s > 0)) chart.x_axis = SlowdownChart::XAxis::kStep;
       chart.points.push_back(point_of(job, *worst));
       const std::size_t points = chart.points.size();
       // Clocks that jumped back must not turn the line round.
@@ -101,15 +104,15 @@ SlowdownChart chart_of(std::string_view job, std::span<const StepTotals> steps) 
   return chart;
 }
 
-void add_alerts(std::span<const Alert> alerts, SlowdownChart& chart) {
+void add_incidents(std::span<const Incident> incidents, SlowdownChart& chart) {
   if (chart.points.empty()) return;
   const double begin_s = chart.points.front().at_s;
   const double end_s = chart.points.back().at_s;
-  for (const Alert& alert : alerts) {
-    const double closed_s = alert.closed_s.value_or(std::numeric_limits<double>::infinity());
-    if (closed_s < begin_s || alert.opened_s > end_s) continue;
-    chart.spans.push_back({std::max(alert.opened_s, begin_s), std::min(closed_s, end_s),
-                           alert.rule + ": " + alert.summary, alert_link(alert.id)});
+  for (const Incident& incident : incidents) {
+    const double closed_s = incident.closed_s.value_or(std::numeric_limits<double>::infinity());
+    if (closed_s < begin_s || incident.opened_s > end_s) continue;
+    chart.spans.push_back({std::max(incident.opened_s, begin_s), std::min(closed_s, end_s),
+                           incident_sentence(incident), incident_link(incident.key)});
   }
 }
 
@@ -158,20 +161,20 @@ std::size_t span_of(std::string_view asked) {
 }
 
 // The last `steps` steps: the picture, links to shorter and longer spans, and the newest steps as a table.
-Result<std::string> job_series_html(PageContext& context, const ShownJob& job, std::span<const Alert> alerts,
-                                    std::size_t steps) {
+Result<std::string> job_series_html(PageContext& context, const ShownJob& job,
+                                    std::span<const Incident> incidents, std::size_t steps) {
   if (!job.info.latest) return paragraph("", "No step yet.");
   GOODPUT_TRY(const std::vector<StepTotals> totals, read_span(context, job, steps));
   SlowdownChart chart = chart_of(job.info.name, totals);
-  chart.title = fmt::format("Slowdown S of the steps of {} over time", job.info.name);
-  add_alerts(alerts, chart);
+  chart.title = fmt::format("Slowdown S of the steps of {}", job.info.name);
+  add_incidents(incidents, chart);
   const std::string svg = slowdown_chart_svg(chart);
   std::string html = span_links(job.info.name, steps);
   html += svg.empty() ? paragraph("", "None of these steps was analysed.")
-                      : scroll_box("drawing series", "Slowdown over time", svg);
+                      : scroll_box("drawing series", "Slowdown of the steps", svg);
   html += paragraph(
       "note",
-      "Shaded: an alert was open. Triangles: steps that are not whole or were refused. A dashed line: "
+      "Shaded: an incident was open. Triangles: steps that are not whole or were refused. A dashed line: "
       "the job began anew. Of many steps the slowest of neighbours are drawn.");
   // Of a long span the newest steps are not all there.
   StepQuery newest;
@@ -187,16 +190,17 @@ Result<std::string> job_series_html(PageContext& context, const ShownJob& job, s
 
 constexpr double kWorthFixing = 1.01;  // of S: below it nothing is lost that could be told from noise
 
-std::string job_verdict(const ShownJob& job, std::span<const Alert> open) {
-  if (!open.empty()) return fmt::format("{} open alert{}", open.size(), open.size() == 1 ? "" : "s");
-  if (job.window.empty()) return std::string(condition_text(job.condition));
+// What follows the name of the job.
+std::string job_verdict(const PageContext& context, const ShownJob& job, std::span<const Incident> open) {
+  if (job.urgent_incidents() > 0) return " needs attention: " + open_incidents_text(open, context.now_s);
+  if (job.window.empty()) return fmt::format(": {}", condition_text(job.condition));
   const std::vector<WindowCause> causes = causes_of(job);
-  if (job.slowdown < kWorthFixing) return "nothing to do: no time is lost";
-  const std::string lost = fmt::format("{} of the time is lost", share_text(job.waste));
-  return causes.empty() ? lost + ", no likely cause" : lost + ", likely " + causes.front().name;
+  if (job.slowdown < kWorthFixing) return " does not lose time to stragglers";
+  return fmt::format(" loses {} of its time; {}", share_text(job.waste),
+                     causes.empty() ? "no cause is likely" : "likely cause: " + causes.front().name);
 }
 
-// The same as of an alert, of a cause that no rule watches.
+// The same as of an incident, of a cause that no rule watches.
 std::string cause_card_html(const ShownJob& job, const WindowCause& cause) {
   std::string machine = "no single machine";
   if (!cause.suspects.empty())
@@ -211,17 +215,17 @@ std::string cause_card_html(const ShownJob& job, const WindowCause& cause) {
       {"Costs", cost_text(job.lost_s, job.usd_per_day), "gain of a fix " + slowdown_text(*cause.gain)},
       {"Check next",
        html_text(cause.latest.next_check.empty() ? "the map of the workers" : cause.latest.next_check), ""}};
-  return fmt::format("<div class=\"alert-card\">\n<h3>Likely cause: {}</h3>\n{}</div>\n",
+  return fmt::format("<div class=\"incident-card\">\n<h3>Likely cause: {}</h3>\n{}</div>\n",
                      html_name(cause.name), figures_html(figures));
 }
 
-std::string attention_html(const PageContext& context, const ShownJob& job, std::span<const Alert> open) {
+std::string attention_html(const PageContext& context, const ShownJob& job, std::span<const Incident> open) {
   constexpr std::size_t kShown = 3;
   std::string html;
   for (std::size_t i = 0; i < std::min(open.size(), kShown); ++i)
-    html += alert_card_html(context, open[i], 3);
+    html += incident_card_html(context, open[i], 3);
   if (open.size() > kShown)
-    html += paragraph("", link_html("#alerts", fmt::format("All {} open alerts", open.size())));
+    html += paragraph("", link_html("#incidents", fmt::format("All {} open incidents", open.size())));
   if (html.empty() && job.slowdown >= kWorthFixing) {
     const std::vector<WindowCause> causes = causes_of(job);
     if (!causes.empty()) html = cause_card_html(job, causes.front());
@@ -237,9 +241,9 @@ Result<std::vector<PageFigure>> job_figures(PageContext& context, const ShownJob
     figures.push_back({"S now", slowdown_text(totals.slowdown),
                        fmt::format("mean of {} analysed: {}", window, slowdown_text(job.slowdown))});
     figures.push_back({"Waste", share_text(job.waste), fmt::format("mean of {} analysed steps", window)});
-    figures.push_back(
-        {"Costs", cost_text(job.lost_s, job.usd_per_day),
-         fmt::format("{:.1f} GPU-hours a day of {} GPUs", job.gpu_hours_per_day, count_text(latest->gpus))});
+    figures.push_back({"Costs", cost_text(job.lost_s, job.usd_per_day),
+                       fmt::format("{:.1f} GPU-hours per day on {} GPUs", job.gpu_hours_per_day,
+                                   count_text(latest->gpus))});
     figures.push_back(
         {"A step takes", seconds_text(totals.recorded_s), "ideal " + seconds_text(totals.ideal_s)});
     figures.push_back({"Late launches", slowdown_text(totals.launch_slowdown), "recorded over replayed"});
@@ -303,22 +307,23 @@ std::string trouble_html(const ShownJob& job) {
 Result<HttpResponse> job_page(PageContext& context, const PageRoute& route, const HttpRequest& request) {
   GOODPUT_TRY(const std::optional<ShownJob> job, view_job(context, route.job));
   if (!job) return error_page(404, "There is no job of this name.");
-  GOODPUT_TRY(const std::vector<Alert> open, context.store.alerts(route.job, true, 100));
-  GOODPUT_TRY(const std::vector<Alert> alerts, context.store.alerts(route.job, false, 50));
+  GOODPUT_TRY(std::vector<Incident> open, context.store.incidents(route.job, true, 100));
+  put_urgent_first(open, context.now_s);
+  GOODPUT_TRY(const std::vector<Incident> incidents, context.store.incidents(route.job, false, 50));
   GOODPUT_TRY(const std::string series,
-              job_series_html(context, *job, alerts, span_of(request.parameter("span"))));
+              job_series_html(context, *job, incidents, span_of(request.parameter("span"))));
   GOODPUT_TRY(const std::string map, latest_map_html(context, *job));
   GOODPUT_TRY(const std::vector<PageFigure> figures, job_figures(context, *job));
   const StepDigest* latest = job->latest();
 
   PageFrame frame;
-  frame.title = route.job;
+  frame.title = route.job + job_verdict(context, *job, open);
   frame.trail = {{"Jobs", "/"}};
   frame.topic = job_topic(route.job);
   frame.main_html =
-      fmt::format("<div id=\"verdict\" data-live><h1>{}: {}</h1>\n{}{}{}\n{}</div>\n", html_name(route.job),
-                  html_text(job_verdict(*job, open)), trouble_html(*job), attention_html(context, *job, open),
-                  figures_html(figures), counts_html(*job));
+      fmt::format("<div id=\"verdict\" data-live><h1>{}{}</h1>\n{}{}{}\n{}</div>\n", html_name(route.job),
+                  html_text(job_verdict(context, *job, open)), trouble_html(*job),
+                  attention_html(context, *job, open), figures_html(figures), counts_html(*job));
   frame.main_html += section_html("series", "S over time", Renewal::kLive, series);
   frame.main_html += section_html("map", "Latest map of the workers", Renewal::kLive, map);
   frame.main_html +=
@@ -327,9 +332,10 @@ Result<HttpResponse> job_page(PageContext& context, const PageRoute& route, cons
   if (latest != nullptr)
     frame.main_html += section_html("parts", "Where the latest step loses time", Renewal::kLive,
                                     parts_html(latest->by_stage, latest->by_optype));
-  frame.main_html += section_html("alerts", "Alerts", Renewal::kLive,
-                                  alerts.empty() ? paragraph("", "There was none.")
-                                                 : alert_table_html(context, "Alerts of this job", alerts));
+  frame.main_html +=
+      section_html("incidents", "Incidents", Renewal::kLive,
+                   incidents.empty() ? paragraph("", "There was none.")
+                                     : incident_table_html(context, "Incidents of this job", incidents));
   return whole_page(context, frame);
 }
 

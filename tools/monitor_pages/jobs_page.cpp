@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "tools/monitor_pages/incident_parts.h"
 #include "tools/monitor_pages/markup.h"
 #include "tools/monitor_pages/monitor_topics.h"
 #include "tools/monitor_pages/page_content.h"
@@ -26,20 +27,26 @@ std::string state_html(const ShownJob& job) {
   return fmt::format("<span class=\"state {}\">{}</span>", kind, condition_text(job.condition));
 }
 
+std::string open_incidents_html(const ShownJob& job) {
+  std::string html = "0";
+  if (job.urgent_incidents() > 0)
+    html = fmt::format("<strong class=\"attention\">{}</strong>", job.urgent_incidents());
+  if (job.muted_incidents > 0) html += fmt::format(", {} muted", job.muted_incidents);
+  return html;
+}
+
 std::vector<std::string> job_cells(const ShownJob& job) {
   const JobInfo& info = job.info;
   const StepDigest* latest = job.latest();
   const std::string cost = latest == nullptr ? "–"
-                           : job.usd_per_day ? usd_text(*job.usd_per_day) + " a day"
-                                             : fmt::format("{:.1f} GPU-h a day", job.gpu_hours_per_day);
+                           : job.usd_per_day ? usd_text(*job.usd_per_day) + " per day"
+                                             : fmt::format("{:.1f} GPU-h per day", job.gpu_hours_per_day);
   const std::string last_step =
       info.latest ? link_html(step_link(info.name, info.latest->id), fmt::format("{}", info.latest->id.step))
                   : "–";
-  const std::string alerts =
-      info.open_alerts == 0 ? "0" : fmt::format("<strong class=\"attention\">{}</strong>", info.open_alerts);
   return {link_html(job_link(info.name), html_name(info.name)),
           state_html(job),
-          alerts,
+          open_incidents_html(job),
           latest == nullptr ? "–" : slowdown_text(latest->totals.slowdown),
           latest == nullptr ? "–" : share_text(job.waste),
           cost,
@@ -53,7 +60,7 @@ std::string jobs_table(const std::vector<ShownJob>& jobs, std::int32_t window) {
   if (jobs.empty()) return paragraph("", "No job yet: rows of none came in.");
   HtmlTable table("Jobs", {{"job"},
                            {"state"},
-                           {"open alerts", ColumnKind::kNumber},
+                           {"open incidents", ColumnKind::kNumber},
                            {"S now", ColumnKind::kNumber},
                            {"waste", ColumnKind::kNumber},
                            {"costs", ColumnKind::kNumber},
@@ -70,16 +77,18 @@ std::string jobs_table(const std::vector<ShownJob>& jobs, std::int32_t window) {
 }
 
 // One line that says whether to read on.
-std::string verdict_text(const std::vector<ShownJob>& jobs, const std::vector<Alert>& open) {
+std::string verdict_text(const std::vector<ShownJob>& jobs, const std::vector<Incident>& open, double now_s) {
   const auto troubled = std::ranges::count_if(
-      jobs, [](const ShownJob& job) { return job.info.open_alerts > 0 || needs_attention(job.condition); });
-  if (jobs.empty()) return "Waiting for the first rows";
-  if (troubled == 0)
-    return fmt::format("{} job{}, none needs attention", jobs.size(), jobs.size() == 1 ? "" : "s");
-  return fmt::format(
-      "{} of {} job{} need{} attention{}", troubled, jobs.size(), jobs.size() == 1 ? "" : "s",
-      troubled == 1 ? "s" : "",
-      open.empty() ? "" : fmt::format(": {} open alert{}", open.size(), open.size() == 1 ? "" : "s"));
+      jobs, [](const ShownJob& job) { return job.urgent_incidents() > 0 || needs_attention(job.condition); });
+  if (jobs.empty()) return "The monitor waits for the first rows";
+  const std::string incidents = open_incidents_text(open, now_s);
+  std::string text = fmt::format("{} of {} job{} need{} attention", troubled, jobs.size(),
+                                 jobs.size() == 1 ? "" : "s", troubled == 1 ? "s" : "");
+  if (troubled == 0) {
+    text = jobs.size() == 1 ? "The job does not need attention"
+                            : fmt::format("None of {} jobs needs attention", jobs.size());
+  }
+  return incidents.empty() ? text : text + ": " + incidents;
 }
 
 std::string problem_html(const MonitorState& state) {
@@ -88,7 +97,7 @@ std::string problem_html(const MonitorState& state) {
     html += paragraph("problem",
                       "<strong>The monitor itself has a problem:</strong> " + html_text(state.problem));
   if (state.undelivered > 0)
-    html += paragraph("problem", fmt::format("{} message{} about alerts could not be delivered yet.",
+    html += paragraph("problem", fmt::format("{} message{} about incidents could not be delivered yet.",
                                              state.undelivered, state.undelivered == 1 ? "" : "s"));
   return html;
 }
@@ -96,25 +105,22 @@ std::string problem_html(const MonitorState& state) {
 }  // namespace
 
 Result<HttpResponse> jobs_page(PageContext& context) {
-  constexpr std::size_t kShownAlerts = 5;
+  constexpr std::size_t kShownIncidents = 5;
   GOODPUT_TRY(const std::vector<ShownJob> jobs, view_jobs(context));
-  GOODPUT_TRY(std::vector<Alert> open, context.store.alerts("", true, 1000));
-  // What costs most comes first.
-  std::ranges::stable_sort(open, [](const Alert& a, const Alert& b) {
-    return a.usd_per_day.value_or(0) > b.usd_per_day.value_or(0);
-  });
+  GOODPUT_TRY(std::vector<Incident> open, context.store.incidents("", true, 1000));
+  put_urgent_first(open, context.now_s);
   PageFrame frame;
-  frame.title = verdict_text(jobs, open);
+  frame.title = verdict_text(jobs, open, context.now_s);
   frame.topic = all_jobs_topic();
   frame.main_html = fmt::format("<div id=\"verdict\" data-live><h1>{}</h1>\n{}</div>\n", frame.title,
                                 problem_html(context.state));
   std::string cards;
-  for (std::size_t i = 0; i < std::min(open.size(), kShownAlerts); ++i)
-    cards += alert_card_html(context, open[i], 3);
-  if (open.size() > kShownAlerts)
-    cards += paragraph("", link_html("/alerts", fmt::format("All {} open alerts", open.size())));
-  if (cards.empty()) cards = paragraph("", "None is open. " + link_html("/alerts", "Past alerts"));
-  frame.main_html += section_html("alerts", "Alerts", Renewal::kLive, cards);
+  for (std::size_t i = 0; i < std::min(open.size(), kShownIncidents); ++i)
+    cards += incident_card_html(context, open[i], 3);
+  if (open.size() > kShownIncidents)
+    cards += paragraph("", link_html("/incidents", fmt::format("All {} open incidents", open.size())));
+  if (cards.empty()) cards = paragraph("", "None is open. " + link_html("/incidents", "Past incidents"));
+  frame.main_html += section_html("incidents", "Incidents", Renewal::kLive, cards);
   frame.main_html += section_html("jobs", "Jobs", Renewal::kLive, jobs_table(jobs, context.options.window));
   return whole_page(context, frame);
 }

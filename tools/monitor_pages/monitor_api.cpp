@@ -12,13 +12,14 @@
 #include "sim/analysis/verdict_json.h"
 #include "sim/base/json.h"
 #include "sim/base/text.h"
+#include "sim/live/incident_json.h"
 #include "tools/cli/json_result.h"
 #include "tools/monitor_pages/worker_map.h"
 
 namespace goodput {
 namespace {
 
-// ---- What is known of jobs, steps and alerts as JSON (docs/formats/monitor-api.md).
+// ---- What is known of jobs, steps and incidents as JSON (docs/formats/monitor-api.md).
 
 // JSON has no word for what is no number.
 OrderedJson number(double value) {
@@ -177,7 +178,7 @@ OrderedJson json_of(const ShownJob& job) {
         {"incomplete", info.incomplete},
         {"refused", info.refused},
         {"skipped", info.skipped}}},
-      {"open_alerts", info.open_alerts},
+      {"open_incidents", info.open_incidents},
       {"latest", info.latest ? json_of(*info.latest) : OrderedJson(nullptr)},
       {"latest_analysed", info.latest_analysed ? json_of(*info.latest_analysed) : OrderedJson(nullptr)}};
   OrderedJson window = {{"steps", job.window.size()}};
@@ -214,26 +215,16 @@ OrderedJson causes_json(const ShownJob& job) {
   return causes;
 }
 
-OrderedJson json_of(const Alert& alert) {
-  return {{"id", alert.id},
-          {"job", alert.job},
-          {"rule", alert.rule},
-          {"open", alert.is_open()},
-          {"opened_at", step_id(alert.opened_at)},
-          {"opened_s", moment(alert.opened_s)},
-          {"closed_at", alert.closed_at ? step_id(*alert.closed_at) : OrderedJson(nullptr)},
-          {"closed_s", number_or_null(alert.closed_s)},
-          {"slowdown", number(alert.slowdown)},
-          {"cause", alert.cause.empty() ? OrderedJson(nullptr) : OrderedJson(alert.cause)},
-          {"worker", alert.worker ? json_of(*alert.worker) : OrderedJson(nullptr)},
-          {"worker_slowdown", alert.worker ? number(alert.worker_slowdown) : OrderedJson(nullptr)},
-          {"cost_s_per_step", number(alert.cost_s_per_step)},
-          {"usd_per_day", number_or_null(alert.usd_per_day)},
-          {"summary", alert.summary},
-          {"next_check", alert.next_check},
-          {"fix", alert.fix},
-          {"verdict", verdict_json(alert.verdict)},
-          {"page", alert_link(alert.id)}};
+OrderedJson json_of(const PageContext& context, const Incident& incident) {
+  OrderedJson json = incident_json(incident, context.now_s);
+  json["page"] = incident_link(incident.key);  // a path here, whatever address messages have
+  return json;
+}
+
+OrderedJson json_of(const PageContext& context, std::span<const Incident> incidents) {
+  OrderedJson list = OrderedJson::array();
+  for (const Incident& incident : incidents) list.push_back(json_of(context, incident));
+  return list;
 }
 
 // ---- Answers.
@@ -243,7 +234,7 @@ using Kind = PageRoute::Kind;
 constexpr std::int64_t kMostEntries = 10'000;  // of one answer
 
 OrderedJson begin_document(const PageContext& context, std::string_view kind) {
-  return {{"schema", "goodput.monitor/1"},
+  return {{"schema", "goodput.monitor/2"},
           {"version", program_version()},
           {"kind", kind},
           {"now_s", context.now_s}};
@@ -306,12 +297,11 @@ Result<HttpResponse> jobs_json(PageContext& context) {
 Result<HttpResponse> job_json(PageContext& context, const PageRoute& route) {
   GOODPUT_TRY(const std::optional<ShownJob> job, view_job(context, route.job));
   if (!job) return no_job();
-  GOODPUT_TRY(const std::vector<Alert> open, context.store.alerts(route.job, true, 100));
+  GOODPUT_TRY(const std::vector<Incident> open, context.store.incidents(route.job, true, 100));
   OrderedJson document = begin_document(context, "job");
   document["job"] = json_of(*job);
   document["causes"] = causes_json(*job);
-  document["alerts"] = OrderedJson::array();
-  for (const Alert& alert : open) document["alerts"].push_back(json_of(alert));
+  document["incidents"] = json_of(context, open);
   return json_response(document);
 }
 
@@ -367,24 +357,21 @@ Result<HttpResponse> worker_json(PageContext& context, const PageRoute& route, c
   return json_response(document);
 }
 
-Result<HttpResponse> alerts_json(PageContext& context, const HttpRequest& request) {
+Result<HttpResponse> incidents_json(PageContext& context, const HttpRequest& request) {
   const Result<std::int64_t> most = integer_parameter(request, "most", 1000, 1, kMostEntries);
   if (!most) return plain_error(400, most.error().message());
-  const std::string_view open = request.parameter("open");
-  GOODPUT_TRY(const std::vector<Alert> alerts,
-              context.store.alerts(request.parameter("job"), open == "1", static_cast<std::size_t>(*most)));
-  OrderedJson document = begin_document(context, "alerts");
-  document["alerts"] = OrderedJson::array();
-  for (const Alert& alert : alerts) document["alerts"].push_back(json_of(alert));
+  const bool only_open = request.parameter("open") == "1";
+  GOODPUT_TRY(const std::vector<Incident> incidents,
+              context.store.incidents(request.parameter("job"), only_open, static_cast<std::size_t>(*most)));
+  OrderedJson document = begin_document(context, "incidents");
+  document["incidents"] = json_of(context, incidents);
   return json_response(document);
 }
 
-Result<HttpResponse> alert_json(PageContext& context, const PageRoute& route) {
-  GOODPUT_TRY(const std::optional<Alert> alert, context.store.alert(route.alert));
-  if (!alert) return plain_error(404, "there is no alert of this number");
-  OrderedJson document = begin_document(context, "alert");
-  document["alert"] = json_of(*alert);
-  return json_response(document);
+Result<HttpResponse> incident_json_of(PageContext& context, const PageRoute& route) {
+  GOODPUT_TRY(const std::optional<Incident> incident, context.store.incident(route.incident));
+  if (!incident) return plain_error(404, "there is no such incident, or it is no longer kept");
+  return incident_response(context, *incident);
 }
 
 HttpResponse index_json(const PageContext& context) {
@@ -395,12 +382,21 @@ HttpResponse index_json(const PageContext& context) {
                        "/api/v1/jobs/NAME/steps/RUN/STEP",
                        "/api/v1/jobs/NAME/steps/RUN/STEP/map",
                        "/api/v1/jobs/NAME/workers/DP/STAGE?run=&from=&to=&most=",
-                       "/api/v1/alerts?job=&open=1&most=",
-                       "/api/v1/alerts/ID"};
+                       "/api/v1/incidents?job=&open=1&most=",
+                       "/api/v1/incidents/KEY",
+                       "/api/v1/incidents/KEY/acknowledge",
+                       "/api/v1/incidents/KEY/mute",
+                       "/api/v1/incidents/KEY/end"};
   return json_response(document);
 }
 
 }  // namespace
+
+HttpResponse incident_response(const PageContext& context, const Incident& incident) {
+  OrderedJson document = begin_document(context, "incident");
+  document["incident"] = json_of(context, incident);
+  return json_response(document);
+}
 
 Result<HttpResponse> api_response(PageContext& context, const PageRoute& route, const HttpRequest& request) {
   switch (route.kind) {
@@ -418,10 +414,10 @@ Result<HttpResponse> api_response(PageContext& context, const PageRoute& route, 
       return map_json(context, route);
     case Kind::kWorker:
       return worker_json(context, route, request);
-    case Kind::kAlerts:
-      return alerts_json(context, request);
-    case Kind::kAlert:
-      return alert_json(context, route);
+    case Kind::kIncidents:
+      return incidents_json(context, request);
+    case Kind::kIncident:
+      return incident_json_of(context, route);
     default:
       return plain_error(404, "there is no such path; /api/v1 lists all");
   }

@@ -1,4 +1,4 @@
-// /api/v1: the same as the pages for programs, goodput.monitor/1 (docs/formats/monitor-api.md).
+// /api/v1: the same as the pages for programs, goodput.monitor/2 (docs/formats/monitor-api.md).
 #pragma once
 
 #include "sim/base/errors.h"
@@ -10,5 +10,8 @@ namespace goodput {
 
 // REQUIRES: route.is_api. What there is not is a 404, a parameter that makes no sense a 400.
 Result<HttpResponse> api_response(PageContext& context, const PageRoute& route, const HttpRequest& request);
+
+// One incident, as GET and every action on it answer.
+[[nodiscard]] HttpResponse incident_response(const PageContext& context, const Incident& incident);
 
 }  // namespace goodput

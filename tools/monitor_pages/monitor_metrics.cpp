@@ -112,8 +112,8 @@ constexpr JobMetric kJobMetrics[] = {
      }},
     {"job_lost_usd_per_day", "gauge", "The same in US dollars, where the price of a GPU-hour is known.",
      [](const ShownJob& job) { return job.usd_per_day; }},
-    {"job_open_alerts", "gauge", "Alerts of the job that are open.",
-     [](const ShownJob& job) { return std::optional(static_cast<double>(job.info.open_alerts)); }},
+    {"job_open_incidents", "gauge", "Incidents of the job that are open, muted ones too.",
+     [](const ShownJob& job) { return std::optional(static_cast<double>(job.info.open_incidents)); }},
     {"job_worst_worker_slowdown_ratio", "gauge",
      "Slowdown of the latest analysed step that its worst worker alone causes.",
      [](const ShownJob& job) {
@@ -159,7 +159,7 @@ void add_monitor(const PageContext& context, std::optional<std::uint64_t> store_
   text.sample(state.beat_s);
   text.family("ready", "gauge", "1 once the folders were read and while results can be stored, else 0.");
   text.sample(state.is_ready && state.problem.empty() ? 1 : 0);
-  text.family("undelivered_alert_messages", "gauge", "Messages about alerts that wait for their sink.");
+  text.family("undelivered_alert_messages", "gauge", "Messages about incidents that wait for their sink.");
   text.sample(static_cast<double>(state.undelivered));
   text.family("spooled_bytes", "gauge", "Bytes that were pushed and were not read yet.");
   text.sample(static_cast<double>(state.spooled_bytes));

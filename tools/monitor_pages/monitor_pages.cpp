@@ -10,12 +10,14 @@
 #include <chrono>
 #include <cstring>
 #include <optional>
+#include <variant>
 
 #include "models/megatron/megatron_rules.h"
 #include "sim/base/text.h"
 #include "sim/cleaning/trace_cleaning.h"
 #include "sim/ops/op_trace.h"
 #include "sim/recording/recording.h"
+#include "tools/monitor_pages/incident_actions.h"
 #include "tools/monitor_pages/monitor_api.h"
 #include "tools/monitor_pages/monitor_metrics.h"
 #include "tools/monitor_pages/page_assets.h"
@@ -196,6 +198,30 @@ Result<HttpResponse> metrics_response(PageContext& context) {
   return response;
 }
 
+std::string methods_of(const PageRoute& route) {
+  if (route.kind == Kind::kIncidentAction) return "POST";
+  return takes_actions(route) ? "GET, HEAD, POST" : "GET, HEAD";
+}
+
+// The server turns HEAD into GET.
+bool takes_method(const PageRoute& route, std::string_view method) {
+  if (method == "POST") return takes_actions(route);
+  return method == "GET" && route.kind != Kind::kIncidentAction;
+}
+
+// A form leads back to the page of the incident, so that a reload of it does nothing again.
+Result<HttpResponse> action_response(PageContext& context, const PageRoute& route,
+                                     const HttpRequest& request) {
+  GOODPUT_TRY(const ActionOutcome outcome, perform_action(context, route, request));
+  if (const HttpResponse* instead = std::get_if<HttpResponse>(&outcome)) return *instead;
+  const Incident& incident = std::get<Incident>(outcome);
+  if (route.is_api) return incident_response(context, incident);
+  HttpResponse response;
+  response.status = 303;
+  response.headers.emplace_back("Location", incident_link(incident.key));
+  return response;
+}
+
 // Only what exists can be listened to: a topic costs memory.
 Result<HttpResponse> events_response(PageContext& context, const HttpRequest& request) {
   constexpr std::string_view kJob = "job/";
@@ -226,10 +252,10 @@ Result<HttpResponse> page_of(PageContext& context, const PageRoute& route, const
       return step_page(context, route);
     case Kind::kWorker:
       return worker_page(context, route);
-    case Kind::kAlerts:
-      return alerts_page(context);
-    case Kind::kAlert:
-      return alert_page(context, route);
+    case Kind::kIncidents:
+      return incidents_page(context);
+    case Kind::kIncident:
+      return incident_page(context, route, request);
     case Kind::kMetrics:
       return metrics_response(context);
     case Kind::kEvents:
@@ -270,7 +296,11 @@ MonitorPages::MonitorPages(const MonitorStatus& status, MonitorPageOptions optio
 
 HttpResponse MonitorPages::respond(const HttpRequest& request) {
   const PageRoute route = route_of(request.path);
-  if (request.method != "GET") return refusal(route, 405, "Only GET is answered here.");
+  if (!takes_method(route, request.method)) {
+    HttpResponse refused = refusal(route, 405, fmt::format("Only {} is answered here.", methods_of(route)));
+    refused.headers.emplace_back("Allow", methods_of(route));
+    return refused;
+  }
   const MonitorState state = status_.state();
   switch (route.kind) {
     case Kind::kHealth:
@@ -292,7 +322,8 @@ HttpResponse MonitorPages::respond(const HttpRequest& request) {
 Result<HttpResponse> MonitorPages::respond_from_store(const PageRoute& route, const HttpRequest& request,
                                                       const MonitorState& state) {
   GOODPUT_TRY(const ReaderPool::Lease lease, readers_.take());
-  PageContext context{lease.store(), state, options_, cache_, clock_()};
+  PageContext context{lease.store(), state, options_, cache_, actions_, clock_()};
+  if (request.method == "POST") return action_response(context, route, request);
   if (route.is_api) return api_response(context, route, request);
   if (route.kind == Kind::kTimeline || route.kind == Kind::kRows) return respond_with_file(context, route);
   return page_of(context, route, request);

@@ -20,17 +20,6 @@
 
 namespace goodput {
 
-// Lets one in at a time who makes a file of a step that a browser saves: it takes a second of a core and some
-// hundred bytes an op while it is made.
-class FileTurn {
- public:
-  // Empty of ownership: somebody is in.
-  [[nodiscard]] std::unique_lock<std::mutex> enter() { return std::unique_lock(mutex_, std::try_to_lock); }
-
- private:
-  std::mutex mutex_;
-};
-
 // Readers of a monitor's database, for handlers that run on several threads: each has one to itself while it
 // answers.
 class ReaderPool {
@@ -74,7 +63,8 @@ class MonitorPages {
   MonitorPages(const MonitorStatus& status, MonitorPageOptions options);
   MonitorPages(const MonitorStatus& status, MonitorPageOptions options, Clock clock);
 
-  // Of any GET request; other methods are refused (405).
+  // Of any GET request, and of POST to where incidents are acted upon; others are refused (405). REQUIRES: of
+  // POST, refuse_incident_action() let it in.
   [[nodiscard]] HttpResponse respond(const HttpRequest& request);
 
  private:
@@ -89,7 +79,8 @@ class MonitorPages {
   Clock clock_;
   ReaderPool readers_;
   PageCache cache_;
-  FileTurn files_;
+  Turn files_;    // one at a time: a file takes a second of a core and some hundred bytes per op to make
+  Turn actions_;  // the same: others must not fill the threads of the server while they wait
 };
 
 }  // namespace goodput

@@ -28,12 +28,12 @@ struct MonitorState {
   double beat_s = 0;      // Unix time at which its loop went round last; it does at least every few seconds
   bool is_ready = false;  // the folders were read once, and results can be stored
   bool uses_inotify = false;
-  // What keeps results from being stored, alerts from being handed out, ...; empty: nothing. The first of:
+  // What keeps results from being stored, messages from being handed out, ...; empty: nothing. The first of:
   std::string problem;
   std::map<std::string, std::string> problems;  // by what fails
   std::map<std::string, JobStatus> jobs;
   std::uint64_t spooled_bytes = 0;  // that were pushed and are not read yet
-  std::uint64_t undelivered = 0;    // messages about alerts that wait for their sink
+  std::uint64_t undelivered = 0;    // messages about incidents that wait for their sink
 
   // An empty message: it does not fail any more.
   void set_problem(const std::string& what, const std::string& message) {

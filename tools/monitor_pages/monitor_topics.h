@@ -15,8 +15,9 @@ namespace goodput {
   return "job/" + std::string(job);
 }
 
-// Names of events: a step has a result; an alert opened or closed. Their data is the name of the job.
+// Names of events: a step has a result; an incident opened, changed or closed. Their data is the name of the
+// job.
 inline constexpr std::string_view kStepEvent = "step";
-inline constexpr std::string_view kAlertEvent = "alert";
+inline constexpr std::string_view kIncidentEvent = "incident";
 
 }  // namespace goodput

@@ -14,7 +14,7 @@ Result<HttpResponse> step_page(PageContext& context, const PageRoute& route);
 // /jobs/NAME/steps?run=R&step=S: on to that step, or the latest one before it that there is.
 Result<HttpResponse> find_step(PageContext& context, const PageRoute& route, const HttpRequest& request);
 Result<HttpResponse> worker_page(PageContext& context, const PageRoute& route);
-Result<HttpResponse> alerts_page(PageContext& context);
-Result<HttpResponse> alert_page(PageContext& context, const PageRoute& route);
+Result<HttpResponse> incidents_page(PageContext& context);
+Result<HttpResponse> incident_page(PageContext& context, const PageRoute& route, const HttpRequest& request);
 
 }  // namespace goodput

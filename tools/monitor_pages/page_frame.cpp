@@ -19,7 +19,6 @@ constexpr std::string_view kHead = R"(<!doctype html>
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
-<meta name="referrer" content="no-referrer">
 <title>{title} · goodput monitor</title>
 <link rel="icon" href="/static/icon.svg" type="image/svg+xml">
 <link rel="stylesheet" href="/static/monitor.css?v={style}">
@@ -29,7 +28,7 @@ constexpr std::string_view kHead = R"(<!doctype html>
 <a class="skip" href="#main">Skip to the content</a>
 <header class="page-head">
 <a class="wordmark" href="/">goodput monitor</a>
-<nav aria-label="Pages"><a href="/">Jobs</a> <a href="/alerts">Alerts</a></nav>
+<nav aria-label="Pages"><a href="/">Jobs</a> <a href="/incidents">Incidents</a></nav>
 </header>
 <div role="status" aria-live="polite"><p id="connection" class="connection" hidden></p></div>
 <main id="main" tabindex="-1">

@@ -16,14 +16,6 @@ namespace {
 
 using ColumnKind = HtmlColumn::Kind;
 
-std::string opened_step_html(const Alert& alert) {
-  return link_html(step_link(alert.job, alert.opened_at), fmt::format("step {}", alert.opened_at.step));
-}
-
-std::string machine_html(const Alert& alert) {
-  return alert.worker ? worker_html(alert.job, *alert.worker) : "no single machine";
-}
-
 std::string fix_html(std::span<const std::string> fix) {
   std::string html;
   for (const std::string& selector : fix)
@@ -63,54 +55,6 @@ std::string slowdown_table(const std::string& caption, const std::string& headin
 }
 
 }  // namespace
-
-std::string cost_text(double lost_s_per_step, std::optional<double> usd_per_day) {
-  std::string text = seconds_text(lost_s_per_step) + " a step";
-  if (usd_per_day) text += ", " + usd_text(*usd_per_day) + " a day";
-  return text;
-}
-
-std::string alert_card_html(const PageContext& context, const Alert& alert, int heading) {
-  std::vector<PageFigure> figures = {
-      {"Which machine", machine_html(alert),
-       alert.worker ? slowdown_text(alert.worker_slowdown) + " by it alone" : ""},
-      {"Since", ago_text(alert.opened_s, context.now_s),
-       opened_step_html(alert) + ", " + time_html(alert.opened_s)},
-      {"Costs", cost_text(alert.cost_s_per_step, alert.usd_per_day),
-       "slowdown " + slowdown_text(alert.slowdown)},
-      {"Check next", html_text(alert.next_check.empty() ? "the map of the workers" : alert.next_check), ""}};
-  if (!alert.is_open()) figures[1].name = "Opened";
-  const std::string ended =
-      alert.is_open() ? "" : fmt::format(", closed {}", ago_text(alert.closed_s.value_or(0), context.now_s));
-  return fmt::format(
-      "<div class=\"alert-card {}\">\n<h{}>{}</h{}>\n{}\n{}\n</div>\n", alert.is_open() ? "open" : "closed",
-      heading, link_html(alert_link(alert.id), html_name(alert.summary.empty() ? alert.rule : alert.summary)),
-      heading,
-      paragraph("note", fmt::format("{} · rule {}{}", link_html(job_link(alert.job), html_name(alert.job)),
-                                    html_name(alert.rule), ended)),
-      figures_html(figures));
-}
-
-std::string alert_table_html(const PageContext& context, std::string_view caption,
-                             std::span<const Alert> alerts) {
-  if (alerts.empty()) return {};
-  HtmlTable table(std::string(caption), {{"alert", ColumnKind::kLong},
-                                         {"job"},
-                                         {"state"},
-                                         {"opened"},
-                                         {"machine", ColumnKind::kLong},
-                                         {"costs"}});
-  for (const Alert& alert : alerts) {
-    table.add_row(
-        {link_html(alert_link(alert.id), html_name(alert.summary.empty() ? alert.rule : alert.summary)),
-         link_html(job_link(alert.job), html_name(alert.job)),
-         alert.is_open() ? "<span class=\"state attention\">open</span>"
-                         : "closed " + ago_text(alert.closed_s.value_or(0), context.now_s),
-         fmt::format("{}, {}", ago_text(alert.opened_s, context.now_s), opened_step_html(alert)),
-         machine_html(alert), cost_text(alert.cost_s_per_step, alert.usd_per_day)});
-  }
-  return table.html();
-}
 
 std::string window_causes_html(const ShownJob& job) {
   const std::vector<WindowCause> causes = causes_of(job);

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <iterator>
 #include <limits>
 #include <optional>
 #include <span>
@@ -87,10 +89,17 @@ PageRoute route_of_kind(Kind kind) {
   return route;
 }
 
-PageRoute route_of_alert(std::string_view id_text) {
-  const std::optional<std::int64_t> id = parse_integer(id_text);
-  PageRoute route = route_of_kind(id ? Kind::kAlert : Kind::kNone);
-  route.alert = id.value_or(0);
+// `parts`: what follows /incidents.
+PageRoute route_of_incident(std::span<const std::string_view> parts) {
+  if (parts.empty()) return route_of_kind(Kind::kIncidents);
+  if (parts[0].empty() || parts.size() > 2) return {};
+  PageRoute route = route_of_kind(Kind::kIncident);
+  route.incident = parts[0];
+  if (parts.size() == 1) return route;
+  const auto action = std::ranges::find(kIncidentActions, parts[1]);
+  if (action == std::end(kIncidentActions)) return {};
+  route.kind = Kind::kIncidentAction;
+  route.action = static_cast<IncidentAction::Kind>(action - std::begin(kIncidentActions));
   return route;
 }
 
@@ -99,8 +108,7 @@ PageRoute route_of_content(std::string_view path) {
   const std::vector<std::string_view> parts = split(path.substr(1), '/');
   if (path == "/" || path == "/jobs") return route_of_kind(Kind::kJobs);
   if (parts[0] == "jobs") return route_of_job(std::span(parts).subspan(1));
-  if (path == "/alerts") return route_of_kind(Kind::kAlerts);
-  if (parts[0] == "alerts" && parts.size() == 2) return route_of_alert(parts[1]);
+  if (parts[0] == "incidents") return route_of_incident(std::span(parts).subspan(1));
   return {};
 }
 
@@ -125,6 +133,8 @@ PageRoute route_of(std::string_view path) {
   if (is_api) path.remove_prefix(kApi.size());
   PageRoute route =
       is_api && (path.empty() || path == "/") ? route_of_kind(Kind::kIndex) : route_of_content(path);
+  // A form on the page of an incident names the action in a field.
+  if (!is_api && route.kind == Kind::kIncidentAction) return {};
   route.is_api = is_api;
   return route;
 }
@@ -154,8 +164,8 @@ std::string worker_link(std::string_view job, std::int32_t dp_rank, std::int32_t
   return fmt::format("{}/workers/{}/{}", job_link(job), dp_rank, stage);
 }
 
-std::string alert_link(std::int64_t alert) {
-  return fmt::format("/alerts/{}", alert);
+std::string incident_link(std::string_view key) {
+  return "/incidents/" + url_segment(key);
 }
 
 }  // namespace goodput

@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "sim/live/step_result.h"
+#include "tools/monitor_store/incident_action.h"
 
 namespace goodput {
 
@@ -19,9 +20,10 @@ struct PageRoute {
     kMap,
     kTimeline,
     kRows,
-    kWorker,  // /jobs/NAME/workers/DP/STAGE
-    kAlerts,  // /alerts
-    kAlert,   // /alerts/ID
+    kWorker,          // /jobs/NAME/workers/DP/STAGE
+    kIncidents,       // /incidents
+    kIncident,        // /incidents/KEY
+    kIncidentAction,  // /api/v1/incidents/KEY/ACTION
     kMetrics,
     kHealth,
     kReady,
@@ -35,7 +37,8 @@ struct PageRoute {
   StepId step;
   std::int32_t dp_rank = 0;
   std::int32_t stage = 0;
-  std::int64_t alert = 0;
+  std::string incident;  // its key
+  IncidentAction::Kind action = IncidentAction::Kind::kAcknowledge;
   std::string asset;
 };
 
@@ -50,6 +53,6 @@ struct PageRoute {
 [[nodiscard]] std::string job_link(std::string_view job);
 [[nodiscard]] std::string step_link(std::string_view job, StepId step);
 [[nodiscard]] std::string worker_link(std::string_view job, std::int32_t dp_rank, std::int32_t stage);
-[[nodiscard]] std::string alert_link(std::int64_t alert);
+[[nodiscard]] std::string incident_link(std::string_view key);
 
 }  // namespace goodput

@@ -65,6 +65,13 @@ Result<ShownJob> view_of(PageContext& context, JobInfo info) {
     GOODPUT_TRY(std::optional<StepDigest> digest, read_digest(context, job.info.name, totals.id));
     if (digest) job.window.push_back(std::move(*digest));
   }
+  if (job.info.open_incidents > 0) {
+    GOODPUT_TRY(
+        const std::vector<Incident> open,
+        context.store.incidents(job.info.name, true, static_cast<std::size_t>(job.info.open_incidents)));
+    job.muted_incidents =
+        std::ranges::count_if(open, [&](const Incident& one) { return one.is_muted(context.now_s); });
+  }
   add_means(context.options, job);
   job.condition = condition_of(context, job);
   return job;
@@ -108,7 +115,7 @@ Result<std::vector<ShownJob>> view_jobs(PageContext& context) {
     jobs.push_back(std::move(job));
   }
   std::ranges::stable_sort(jobs, [](const ShownJob& a, const ShownJob& b) {
-    const auto key = [](const ShownJob& job) { return std::tuple(job.info.open_alerts == 0, -job.waste); };
+    const auto key = [](const ShownJob& job) { return std::tuple(job.urgent_incidents() == 0, -job.waste); };
     return key(a) < key(b);
   });
   return jobs;

@@ -67,12 +67,23 @@ struct PageCache {
   StepCache<std::string> maps{16};  // as SVG, a megabyte each for 8,192 workers
 };
 
+// Lets one in at a time, and never makes anybody wait.
+class Turn {
+ public:
+  // Without ownership: somebody is in.
+  [[nodiscard]] std::unique_lock<std::mutex> enter() { return std::unique_lock(mutex_, std::try_to_lock); }
+
+ private:
+  std::mutex mutex_;
+};
+
 // What answers are made of.
 struct PageContext {
   MonitorStore& store;
   const MonitorState& state;
   const MonitorPageOptions& options;
   PageCache& cache;
+  Turn& actions;     // on incidents
   double now_s = 0;  // Unix time
 };
 
@@ -92,7 +103,8 @@ struct ShownJob {
   JobInfo info;
   std::optional<JobStatus> status;  // absent: not followed now
   JobCondition condition = JobCondition::kWaiting;
-  std::vector<StepDigest> window;  // the latest analysed steps, --window of them, newest first
+  std::int64_t muted_incidents = 0;  // of those that are open
+  std::vector<StepDigest> window;    // the latest analysed steps, --window of them, newest first
 
   // Means over the window; of none: 1 and 0.
   double slowdown = 1;
@@ -102,10 +114,12 @@ struct ShownJob {
   std::optional<double> usd_per_day;  // absent: no price is known
 
   [[nodiscard]] const StepDigest* latest() const { return window.empty() ? nullptr : &window.front(); }
+  // Open ones that are not muted.
+  [[nodiscard]] std::int64_t urgent_incidents() const { return info.open_incidents - muted_incidents; }
 };
 
-// Of all jobs, those that are stored and those that are followed but have no step yet; the ones with open
-// alerts first, then by waste.
+// Of all jobs, those that are stored and those that are followed but have no step yet; the ones with urgent
+// incidents first, then by waste.
 [[nodiscard]] Result<std::vector<ShownJob>> view_jobs(PageContext& context);
 // Absent: there is no such job.
 [[nodiscard]] Result<std::optional<ShownJob>> view_job(PageContext& context, std::string_view name);

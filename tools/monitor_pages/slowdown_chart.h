@@ -1,14 +1,21 @@
-// Slowdowns over time as a line in SVG, made by the server: for browsers without scripts too.
+// Slowdowns over time, or over step numbers, as a line in SVG. The server draws it, so browsers without
+// scripts show it too.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
 namespace goodput {
 
 struct SlowdownChart {
+  enum class XAxis : std::uint8_t {
+    kTime,
+    kStep,  // for jobs whose ops have relative times: nothing tells when a step began
+  };
   struct Point {
-    double at_s = 0;  // Unix time
+    double at_s = 0;        // Unix time, ascending
+    std::int64_t step = 0;  // its number, ascending within a run
     double slowdown = 1;
     std::string tip;   // shown when pointed at; text of anybody
     std::string link;  // where a click goes, percent-encoded; empty: nowhere
@@ -29,13 +36,15 @@ struct SlowdownChart {
   };
 
   std::string title;
-  std::vector<Point> points;  // ascending in time
+  XAxis x_axis = XAxis::kTime;
+  std::vector<Point> points;
   std::vector<Span> spans;
   std::vector<Mark> marks;
 };
 
-// A whole <svg>, which scales with its box. The time axis counts back from the last point. What is no number
-// is left out; no points: an empty text.
+// A whole <svg>, which scales with its box. A time axis counts back from the last point; a step axis shows
+// step numbers, and a run that starts again at a lower number continues to the right. Points whose slowdown
+// is not a number leave a gap; without any other point the text is empty.
 [[nodiscard]] std::string slowdown_chart_svg(const SlowdownChart& chart);
 
 }  // namespace goodput

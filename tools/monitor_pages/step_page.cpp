@@ -145,7 +145,8 @@ Result<std::string> files_html(PageContext& context, const std::string& job, con
     return html +
            paragraph(
                "",
-               "Its rows are not kept any more: only those of the last steps and of steps with alerts are.");
+               "Its rows are no longer kept: only those of the last steps and of steps at which an incident "
+               "opened are.");
   if (step.totals.ops > context.options.most_timeline_ops) {
     return html +
            paragraph(

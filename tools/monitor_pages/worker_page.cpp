@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
+#include "tools/monitor_pages/incident_parts.h"
 #include "tools/monitor_pages/markup.h"
 #include "tools/monitor_pages/monitor_topics.h"
 #include "tools/monitor_pages/page_content.h"
@@ -21,11 +23,15 @@ std::string history_html(const std::string& job, const WorkerPlace& worker,
                          const std::vector<WorkerPoint>& history) {
   if (history.empty()) return paragraph("", "No map is kept that has this worker.");
   SlowdownChart chart;
-  chart.title = fmt::format("Slowdown that {} alone causes, over time", describe(worker));
+  chart.title = fmt::format("Slowdown that {} alone causes", describe(worker));
   for (const WorkerPoint& point : history) {
-    SlowdownChart::Point drawn{point.began_s, point.slowdown,
+    if (!(point.began_s > 0)) chart.x_axis = SlowdownChart::XAxis::kStep;
+    SlowdownChart::Point drawn{point.began_s,
+                               point.id.step,
+                               point.slowdown,
                                fmt::format("step {}: {}", point.id.step, slowdown_text(point.slowdown)),
-                               step_link(job, point.id), false};
+                               step_link(job, point.id),
+                               false};
     if (!chart.points.empty()) drawn.at_s = std::max(drawn.at_s, chart.points.back().at_s);
     chart.points.push_back(std::move(drawn));
   }
@@ -33,7 +39,7 @@ std::string history_html(const std::string& job, const WorkerPlace& worker,
     chart.points[i].begins_run = history[i].id.run != history[i - 1].id.run;
   const std::string svg = slowdown_chart_svg(chart);
   return svg.empty() ? paragraph("", "Nothing is known of this worker.")
-                     : scroll_box("drawing series", "Slowdown of the worker over time", svg);
+                     : scroll_box("drawing series", "Slowdown of the worker", svg);
 }
 
 std::string newest_html(const std::string& job, const std::vector<WorkerPoint>& history) {
@@ -66,11 +72,10 @@ std::vector<PageFigure> worker_figures(const WorkerPlace& worker, const std::vec
   return figures;
 }
 
-std::vector<Alert> alerts_about(std::vector<Alert> alerts, const WorkerPlace& worker) {
-  std::erase_if(alerts, [&](const Alert& alert) {
-    return !alert.worker || alert.worker->dp_rank != worker.dp_rank || alert.worker->stage != worker.stage;
+bool is_about(const Incident& incident, const WorkerPlace& place) {
+  return std::ranges::any_of(incident.verdict.workers, [&place](const Verdict::Worker& worker) {
+    return std::cmp_equal(worker.dp, place.dp_rank) && std::cmp_equal(worker.stage, place.stage);
   });
-  return alerts;
 }
 
 }  // namespace
@@ -90,8 +95,8 @@ Result<HttpResponse> worker_page(PageContext& context, const PageRoute& route) {
   query.most = 120;  // maps are to be unpacked for it, each whole
   GOODPUT_TRY(const std::vector<WorkerPoint> history,
               read_history(context, route.job, step->layout, index, query));
-  GOODPUT_TRY(std::vector<Alert> alerts, context.store.alerts(route.job, false, 500));
-  alerts = alerts_about(std::move(alerts), worker);
+  GOODPUT_TRY(std::vector<Incident> incidents, context.store.incidents(route.job, false, 500));
+  std::erase_if(incidents, [&worker](const Incident& incident) { return !is_about(incident, worker); });
 
   PageFrame frame;
   const std::string name = fmt::format("dp {} stage {}", worker.dp_rank, worker.stage);
@@ -103,9 +108,9 @@ Result<HttpResponse> worker_page(PageContext& context, const PageRoute& route) {
   frame.main_html += section_html("history", "Its slowdown over time", Renewal::kLive,
                                   history_html(route.job, worker, history) + newest_html(route.job, history));
   frame.main_html +=
-      section_html("alerts", "Alerts about it", Renewal::kLive,
-                   alerts.empty() ? paragraph("", "There was none.")
-                                  : alert_table_html(context, "Alerts about this worker", alerts));
+      section_html("incidents", "Incidents of this worker", Renewal::kLive,
+                   incidents.empty() ? paragraph("", "There was none.")
+                                     : incident_table_html(context, "Incidents of this worker", incidents));
   return whole_page(context, frame);
 }
 

@@ -4,7 +4,7 @@
 #include <system_error>
 #include <utility>
 
-#include "tools/monitor_store/alert_rows.h"
+#include "tools/monitor_store/incident_rows.h"
 #include "tools/monitor_store/step_writing.h"
 #include "tools/monitor_store/store_columns.h"
 #include "tools/monitor_store/store_connection.h"
@@ -46,9 +46,9 @@ Status store_states(StoreConnection& connection, std::int64_t job, const StepCom
     update.bind(SqlBlob{commit.intake_state}, job);
     GOODPUT_TRY_STATUS(update.run());
   }
-  if (!commit.alert_state.empty()) {
+  if (!commit.incident_state.empty()) {
     GOODPUT_TRY(StoreStatement update, connection.prepare("UPDATE jobs SET alert_state = ? WHERE id = ?"));
-    update.bind(SqlBlob{commit.alert_state}, job);
+    update.bind(SqlBlob{commit.incident_state}, job);
     GOODPUT_TRY_STATUS(update.run());
   }
   return Ok{};
@@ -70,21 +70,25 @@ Result<MonitorStore> MonitorStore::open(const std::string& path, const StoreOpti
 
 Result<MonitorStore> MonitorStore::open_for_reading(const std::string& path) {
   GOODPUT_TRY(auto connection, StoreConnection::open(path, StoreConnection::Access::kRead));
-  GOODPUT_TRY_STATUS(prepare_for_reading(*connection));
+  GOODPUT_TRY(const bool is_current, prepare_for_reading(*connection));
+  if (is_current) return MonitorStore(std::move(connection), {});
+  connection.reset();
+  GOODPUT_TRY([[maybe_unused]] const MonitorStore upgraded, open(path, {}));
+  GOODPUT_TRY(connection, StoreConnection::open(path, StoreConnection::Access::kRead));
+  GOODPUT_TRY([[maybe_unused]] const bool is_upgraded, prepare_for_reading(*connection));
   return MonitorStore(std::move(connection), {});
 }
 
-Result<std::vector<Alert>> MonitorStore::commit(const StepCommit& commit) {
+Status MonitorStore::commit(const StepCommit& commit) {
   GOODPUT_TRY(StoreTransaction transaction,
               StoreTransaction::begin(*connection_, StoreConnection::Access::kWrite));
   GOODPUT_TRY(const std::int64_t job, job_to_write(*connection_, commit.job));
   for (const StepRecord& record : commit.steps) GOODPUT_TRY_STATUS(store_step(*connection_, job, record));
   GOODPUT_TRY_STATUS(store_positions(*connection_, job, commit));
   GOODPUT_TRY_STATUS(store_states(*connection_, job, commit));
-  GOODPUT_TRY(std::vector<Alert> opened, store_alerts(*connection_, job, commit));
+  GOODPUT_TRY_STATUS(store_incidents(*connection_, job, commit));
   GOODPUT_TRY_STATUS(drop_old_rows(*connection_, job, options_));
-  GOODPUT_TRY_STATUS(transaction.commit());
-  return opened;
+  return transaction.commit();
 }
 
 Result<std::uint64_t> MonitorStore::file_bytes() {

@@ -1,5 +1,5 @@
 // Everything a monitor knows, in one SQLite file (WAL): results of steps, maps of workers, rows of the latest
-// steps, alerts and their deliveries, and how far each watched file has been used.
+// steps, incidents and messages about them, and how far each watched file has been used.
 //
 // One writer; any number of readers, in this process and others. A commit is whole or not there: after
 // SIGKILL the file is as after the last commit.
@@ -15,7 +15,8 @@
 #include <vector>
 
 #include "sim/base/errors.h"
-#include "sim/live/alert.h"
+#include "sim/live/incident.h"
+#include "sim/live/open_incidents.h"
 #include "sim/live/step_result.h"
 #include "sim/ops/op_trace.h"
 
@@ -38,12 +39,12 @@ struct FilePosition {
   friend bool operator==(const FilePosition&, const FilePosition&) = default;
 };
 
-// Of a delivery of an alert to a sink that has not been acknowledged yet.
+// A message about an incident that its sink has not acknowledged yet.
 struct Delivery {
-  std::int64_t id = 0;  // of the store
-  std::int64_t alert = 0;
-  std::string sink;     // its name
-  bool closes = false;  // about the closing of the alert, not its opening
+  std::int64_t id = 0;   // of the store
+  std::string incident;  // its key
+  std::string sink;      // its name
+  IncidentEvent event = IncidentEvent::kOpens;
   std::int32_t attempts = 0;
   double next_try_s = 0;    // Unix time
   bool is_refused = false;  // by its last answer, for what it is: its sink takes others
@@ -52,8 +53,13 @@ struct Delivery {
 // One step to be stored.
 struct StepRecord {
   StepResult result;
-  std::optional<OpTrace> rows;  // as analysed; kept for the last steps and for those with alerts
-  bool keeps_rows = false;      // this step has an alert
+  std::optional<OpTrace> rows;  // as analysed; kept for the last steps and for those that opened incidents
+  bool keeps_rows = false;      // this step opened an incident
+};
+
+struct IncidentNotice {
+  std::string key;  // of an incident
+  IncidentEvent event = IncidentEvent::kOpens;
 };
 
 // All that changes at once.
@@ -63,10 +69,11 @@ struct StepCommit {
   std::vector<FilePosition> positions;  // of files of this job that have moved on
   std::vector<std::string> gone_files;  // paths whose positions are of no use any more
   std::string intake_state;             // what the intake of the job needs to go on; opaque; empty: as it was
-  std::string alert_state;              // the same of its alerts
-  std::vector<Alert> opened;            // id 0: get one; a delivery a sink is queued with each
-  std::vector<Alert> closed;            // with their id, or that of an alert of `opened` by rule
-  std::vector<std::string> sinks;       // names of the sinks that get to know of `opened` and `closed`
+  std::string incident_state;           // the same of its incidents
+  std::vector<Incident> incidents;      // those that changed, as they are now
+  std::vector<StepId> steps_to_keep;    // at which one opened
+  std::vector<IncidentNotice> notices;  // what each of the sinks is to be told
+  std::vector<std::string> sinks;       // their names
 };
 
 // What of a job can be said at once.
@@ -78,7 +85,7 @@ struct JobInfo {
   std::int64_t incomplete = 0;
   std::int64_t refused = 0;
   std::int64_t skipped = 0;
-  std::int64_t open_alerts = 0;
+  std::int64_t open_incidents = 0;
   std::optional<StepTotals> latest;  // whatever its state
   std::optional<StepTotals> latest_analysed;
 };
@@ -107,11 +114,11 @@ struct WorkerPoint {
 };
 
 struct StoreOptions {
-  std::chrono::seconds keep{std::chrono::hours{24 * 30}};       // totals; older steps go
-  std::chrono::seconds maps_in_full{std::chrono::hours{24}};    // then one a minute
-  std::int32_t rows_of_last = 20;                               // steps a job
-  std::int32_t rows_of_alerts = 200;                            // steps a job with alerts, the newest, but
-  std::int64_t rows_of_alerts_bytes = std::int64_t{128} << 20;  // no more than this; the newest one always
+  std::chrono::seconds keep{std::chrono::hours{24 * 30}};     // totals; older steps go
+  std::chrono::seconds maps_in_full{std::chrono::hours{24}};  // then one a minute
+  std::int32_t rows_of_last = 20;                             // steps a job
+  std::int32_t rows_of_incidents = 200;  // steps per job at which incidents opened, the newest, but
+  std::int64_t rows_of_incidents_bytes = std::int64_t{128} << 20;  // no more than this; the newest one always
 };
 
 class MonitorStore {
@@ -119,7 +126,8 @@ class MonitorStore {
   // Opens or makes the file and becomes its writer. Fails when another process writes it, when its schema is
   // newer than ours, and when it is no database of a monitor.
   static Result<MonitorStore> open(const std::string& path, const StoreOptions& options);
-  // For reading only, beside a writer or without one. The file must be there.
+  // For reading only, beside a writer or without one. The file must be there. One of an older goodput is
+  // upgraded first; fails if it cannot be written, or another process writes it.
   static Result<MonitorStore> open_for_reading(const std::string& path);
 
   MonitorStore(MonitorStore&&) noexcept;
@@ -128,9 +136,8 @@ class MonitorStore {
 
   // ---- Writing. Not thread-safe; a reader has an object of its own.
 
-  // All of it or nothing. Alerts that were opened come back with their ids. A step that is there already (of
-  // the same job and run) is left as it is.
-  Result<std::vector<Alert>> commit(const StepCommit& commit);
+  // All of it or nothing. A step that is there already (of the same job and run) is left as it is.
+  Status commit(const StepCommit& commit);
   Status update_delivery(const Delivery& delivery);  // attempts and next_try_s
   Status finish_delivery(std::int64_t id);           // it got there
   // Of a file that is gone for good.
@@ -144,7 +151,7 @@ class MonitorStore {
   [[nodiscard]] Result<std::optional<JobInfo>> job(std::string_view name);
   [[nodiscard]] Result<std::vector<FilePosition>> positions(std::string_view job);
   [[nodiscard]] Result<std::string> intake_state(std::string_view job);
-  [[nodiscard]] Result<std::string> alert_state(std::string_view job);
+  [[nodiscard]] Result<std::string> incident_state(std::string_view job);
   [[nodiscard]] Result<std::vector<StepTotals>> steps(std::string_view job, const StepQuery& query);
   [[nodiscard]] Result<bool> has_step(std::string_view job, StepId id);
   // Everything of one step as far as it is still kept: worker_slowdown is exact while its rows are kept, then
@@ -160,8 +167,9 @@ class MonitorStore {
   // Of all else that step() tells besides totals and layout, ascending.
   [[nodiscard]] Result<std::vector<StepId>> steps_with_details(std::string_view job);
   // The newest first. `job`: empty: of all.
-  [[nodiscard]] Result<std::vector<Alert>> alerts(std::string_view job, bool only_open, std::size_t most);
-  [[nodiscard]] Result<std::optional<Alert>> alert(std::int64_t id);
+  [[nodiscard]] Result<std::vector<Incident>> incidents(std::string_view job, bool only_open,
+                                                        std::size_t max_count);
+  [[nodiscard]] Result<std::optional<Incident>> incident(std::string_view key);
   [[nodiscard]] Result<std::vector<Delivery>> deliveries();  // in the order in which they were queued
   [[nodiscard]] Result<std::uint64_t> file_bytes();
 

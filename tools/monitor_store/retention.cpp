@@ -80,11 +80,11 @@ Status remove_old_rest(StoreConnection& connection, double limit_s) {
   layouts.bind(limit_s);
   GOODPUT_TRY_STATUS(layouts.run());
   GOODPUT_TRY(
-      StoreStatement alerts,
-      connection.prepare("DELETE FROM alerts WHERE closed_s < ? AND NOT EXISTS (SELECT 1 FROM deliveries "
-                         "WHERE deliveries.alert = alerts.id)"));
-  alerts.bind(limit_s);
-  return alerts.run();
+      StoreStatement incidents,
+      connection.prepare("DELETE FROM incidents WHERE closed_s < ? AND NOT EXISTS (SELECT 1 FROM deliveries "
+                         "WHERE deliveries.incident = incidents.id)"));
+  incidents.bind(limit_s);
+  return incidents.run();
 }
 
 // Of a minute of a job, which maps (or details of steps without) stand.

@@ -124,18 +124,4 @@ Status read_workers_blob(std::string_view blob, StepResult& result) {
   return Ok{};
 }
 
-std::string texts_blob(const std::vector<std::string>& texts) {
-  BlobWriter writer;
-  writer(texts);
-  return writer.bytes();
-}
-
-Result<std::vector<std::string>> read_texts_blob(std::string_view blob) {
-  std::vector<std::string> texts;
-  BlobReader reader(blob);
-  reader(texts);
-  if (!reader.is_good()) return Error{"holds a text that is damaged"};
-  return texts;
-}
-
 }  // namespace goodput

@@ -23,8 +23,4 @@ Status read_details_blob(std::string_view blob, StepResult& result);
 [[nodiscard]] std::string workers_blob(const StepResult& result);
 Status read_workers_blob(std::string_view blob, StepResult& result);
 
-// A list of texts.
-[[nodiscard]] std::string texts_blob(const std::vector<std::string>& texts);
-Result<std::vector<std::string>> read_texts_blob(std::string_view blob);
-
 }  // namespace goodput

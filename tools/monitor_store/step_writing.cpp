@@ -95,7 +95,7 @@ Status store_details(StoreConnection& connection, std::int64_t job, const StepRe
   if (content.empty() && !has_map) return Ok{};
   std::string map;
   if (has_map) map = map_blob({result.layout.dp_size, result.layout.pp_size, result.worker_slowdown});
-  const DetailsKept kept = record.keeps_rows ? DetailsKept::kForItsAlert : DetailsKept::kForNow;
+  const DetailsKept kept = record.keeps_rows ? DetailsKept::kForItsIncident : DetailsKept::kForNow;
   GOODPUT_TRY(StoreStatement insert,
               connection.prepare("INSERT INTO details (job, has_map, run, step, kept, minute, slowdown, "
                                  "content, map) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"));
@@ -132,15 +132,15 @@ Status store_rows(StoreConnection& connection, std::int64_t job, const StepRecor
   return insert.run();
 }
 
-// The steps of a job with or without alerts that have rows, the newest first: id and bytes.
+// The steps of a job at which an incident opened, or none, that have rows, the newest first: id and bytes.
 Result<std::vector<std::pair<std::int64_t, std::int64_t>>> rows_kept(StoreConnection& connection,
-                                                                     std::int64_t job, bool has_alert) {
+                                                                     std::int64_t job, bool has_incident) {
   std::vector<std::pair<std::int64_t, std::int64_t>> kept;
   GOODPUT_TRY(
       StoreStatement query,
       connection.prepare("SELECT id, bytes FROM step_rows WHERE job = ? AND has_alert = ? ORDER BY run "
                          "DESC, step DESC"));
-  query.bind(job, has_alert);
+  query.bind(job, has_incident);
   for (;;) {
     GOODPUT_TRY(const bool has_row, query.next());
     if (!has_row) return kept;
@@ -182,12 +182,12 @@ Status renew_peak(StoreConnection& connection, std::int64_t job, StepId removed)
   return insert.run();
 }
 
-Status keep_for_alert(StoreConnection& connection, std::int64_t job, StepId id) {
+Status keep_for_incident(StoreConnection& connection, std::int64_t job, StepId id) {
   GOODPUT_TRY(
       StoreStatement details,
       connection.prepare(
           "UPDATE details SET kept = ? WHERE job = ? AND has_map IN (0, 1) AND run = ? AND step = ?"));
-  details.bind(static_cast<int>(DetailsKept::kForItsAlert), job, id.run, id.step);
+  details.bind(static_cast<int>(DetailsKept::kForItsIncident), job, id.run, id.step);
   GOODPUT_TRY_STATUS(details.run());
   GOODPUT_TRY(
       StoreStatement rows,
@@ -200,13 +200,13 @@ Status drop_old_rows(StoreConnection& connection, std::int64_t job, const StoreO
   GOODPUT_TRY(const auto last, rows_kept(connection, job, false));
   for (std::size_t i = static_cast<std::size_t>(options.rows_of_last); i < last.size(); ++i)
     GOODPUT_TRY_STATUS(drop_rows(connection, last[i].first));
-  GOODPUT_TRY(const auto of_alerts, rows_kept(connection, job, true));
+  GOODPUT_TRY(const auto of_incidents, rows_kept(connection, job, true));
   std::int64_t bytes = 0;
-  for (std::size_t i = 0; i < of_alerts.size(); ++i) {
-    bytes += of_alerts[i].second;
+  for (std::size_t i = 0; i < of_incidents.size(); ++i) {
+    bytes += of_incidents[i].second;
     const bool is_within =
-        i < static_cast<std::size_t>(options.rows_of_alerts) && bytes <= options.rows_of_alerts_bytes;
-    if (i > 0 && !is_within) GOODPUT_TRY_STATUS(drop_rows(connection, of_alerts[i].first));
+        i < static_cast<std::size_t>(options.rows_of_incidents) && bytes <= options.rows_of_incidents_bytes;
+    if (i > 0 && !is_within) GOODPUT_TRY_STATUS(drop_rows(connection, of_incidents[i].first));
   }
   return Ok{};
 }

@@ -11,9 +11,9 @@ namespace goodput {
 
 // How long a step's details are kept: column `kept`.
 enum class DetailsKept : std::int8_t {
-  kForNow,        // until maps are thinned out
-  kForItsMinute,  // as all that is left of a minute
-  kForItsAlert    // as long as the step
+  kForNow,         // until maps are thinned out
+  kForItsMinute,   // as all that is left of a minute
+  kForItsIncident  // as long as the step
 };
 
 // Since 1970, of a Unix time: which maps are of the same minute.
@@ -28,10 +28,10 @@ inline constexpr int kBlockBits = 4;
 // After steps of the block were removed.
 Status renew_peak(StoreConnection& connection, std::int64_t job, StepId removed);
 
-// An alert opened at this step: what is kept of it stays.
-Status keep_for_alert(StoreConnection& connection, std::int64_t job, StepId id);
+// An incident opened at this step: what is kept of it stays.
+Status keep_for_incident(StoreConnection& connection, std::int64_t job, StepId id);
 
-// Rows of steps that are no longer among the last ones, and of alerts beyond their bound.
+// Rows of steps that are no longer among the last ones, and of incidents beyond their bound.
 Status drop_old_rows(StoreConnection& connection, std::int64_t job, const StoreOptions& options);
 
 // Rows of one step, and the columns that no other step needs.

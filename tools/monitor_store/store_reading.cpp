@@ -27,10 +27,11 @@ Result<std::optional<StepTotals>> latest_step(StoreConnection& connection, std::
 
 Result<std::vector<JobInfo>> read_jobs(StoreConnection& connection, std::string_view name) {
   GOODPUT_TRY(const StoreTransaction transaction, StoreTransaction::begin(connection, Access::kRead));
-  GOODPUT_TRY(StoreStatement query,
-              connection.prepare("SELECT id, name, runs, analysed, incomplete, refused, skipped, (SELECT "
-                                 "count(*) FROM alerts WHERE alerts.job = jobs.id AND closed_s IS NULL) FROM "
-                                 "jobs WHERE ?1 = '' OR name = ?1 ORDER BY name"));
+  GOODPUT_TRY(
+      StoreStatement query,
+      connection.prepare("SELECT id, name, runs, analysed, incomplete, refused, skipped, (SELECT "
+                         "count(*) FROM incidents WHERE incidents.job = jobs.id AND closed_s IS NULL) FROM "
+                         "jobs WHERE ?1 = '' OR name = ?1 ORDER BY name"));
   query.bind(name);
   std::vector<JobInfo> jobs;
   for (;;) {
@@ -44,7 +45,7 @@ Result<std::vector<JobInfo>> read_jobs(StoreConnection& connection, std::string_
     job.incomplete = query.integer(4);
     job.refused = query.integer(5);
     job.skipped = query.integer(6);
-    job.open_alerts = query.integer(7);
+    job.open_incidents = query.integer(7);
     GOODPUT_TRY(job.latest, latest_step(connection, job.id, ""));
     GOODPUT_TRY(job.latest_analysed, latest_step(connection, job.id, "AND status = 0"));
   }
@@ -160,7 +161,7 @@ Result<std::string> MonitorStore::intake_state(std::string_view job) {
   return state_of_job(*connection_, "intake_state", job);
 }
 
-Result<std::string> MonitorStore::alert_state(std::string_view job) {
+Result<std::string> MonitorStore::incident_state(std::string_view job) {
   return state_of_job(*connection_, "alert_state", job);
 }
 

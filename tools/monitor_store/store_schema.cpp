@@ -5,11 +5,13 @@
 #include <cstdint>
 #include <string>
 
+#include "tools/monitor_store/store_upgrade.h"
+
 namespace goodput {
 namespace {
 
 constexpr std::int64_t kApplicationId = 0x67704d6e;  // "gpMn", as `file` shows it
-constexpr std::int64_t kSchemaVersion = 2;
+constexpr std::int64_t kSchemaVersion = 3;
 
 // docs/formats/monitor-store.md says what the columns are.
 constexpr const char* kTables = R"(
@@ -107,42 +109,6 @@ CREATE TABLE positions (
   is_done INTEGER NOT NULL,
   PRIMARY KEY (job, path)
 ) WITHOUT ROWID;
-CREATE TABLE alerts (
-  id INTEGER PRIMARY KEY AUTOINCREMENT,
-  job INTEGER NOT NULL,
-  rule TEXT NOT NULL,
-  opened_run INTEGER NOT NULL,
-  opened_step INTEGER NOT NULL,
-  opened_s REAL,
-  closed_run INTEGER,
-  closed_step INTEGER,
-  closed_s REAL,
-  slowdown REAL,
-  cause TEXT NOT NULL,
-  worker_dp_rank INTEGER,
-  worker_stage INTEGER,
-  worker_rank INTEGER,
-  worker_host TEXT,
-  worker_slowdown REAL,
-  cost_s_per_step REAL,
-  usd_per_day REAL,
-  summary TEXT NOT NULL,
-  next_check TEXT NOT NULL,
-  fix BLOB NOT NULL,
-  verdict TEXT NOT NULL,
-  page TEXT NOT NULL,
-  severity INTEGER NOT NULL
-);
-CREATE INDEX alerts_by_job ON alerts (job, closed_s);
-CREATE TABLE deliveries (
-  id INTEGER PRIMARY KEY AUTOINCREMENT,
-  alert INTEGER NOT NULL,
-  sink TEXT NOT NULL,
-  closes INTEGER NOT NULL,
-  attempts INTEGER NOT NULL,
-  next_try_s REAL,
-  refused INTEGER NOT NULL
-);
 )";
 
 // What every connection wants. `synchronous = FULL` waits for the disk after every commit: a step counts as
@@ -157,9 +123,8 @@ constexpr const char* kFileSettings =
     "PRAGMA page_size = 4096; PRAGMA encoding = 'UTF-8'; PRAGMA auto_vacuum = INCREMENTAL; "
     "PRAGMA journal_mode = WAL";
 
-enum class Content { kNothing, kMonitor };
+enum class Content { kNothing, kMonitor, kAlerts };
 
-// Migrations from older schemas have their place in prepare_for_writing(), behind this.
 Result<Content> content_of(StoreConnection& connection) {
   GOODPUT_TRY(const std::int64_t id, connection.integer_of("PRAGMA application_id"));
   GOODPUT_TRY(const std::int64_t version, connection.integer_of("PRAGMA user_version"));
@@ -168,10 +133,12 @@ Result<Content> content_of(StoreConnection& connection) {
   if (id != kApplicationId)
     return Error{"is a database of something else: name another file", {.file = connection.path()}};
   if (version == kSchemaVersion) return Content::kMonitor;
+  if (version == kAlertsSchema) return Content::kAlerts;
   return Error{
-      fmt::format("has schema {}, and this goodput knows {} only: use the goodput that wrote it, or a "
-                  "newer one",
-                  version, kSchemaVersion),
+      fmt::format(
+          "has schema {}, and this goodput knows {} and {}: use the goodput that wrote it, or a newer "
+          "one",
+          version, kAlertsSchema, kSchemaVersion),
       {.file = connection.path()}};
 }
 
@@ -181,20 +148,26 @@ Status prepare_for_writing(StoreConnection& connection) {
   GOODPUT_TRY_STATUS(connection.run(kSettings));
   GOODPUT_TRY(const Content content, content_of(connection));
   if (content == Content::kMonitor) return Ok{};
-  GOODPUT_TRY_STATUS(connection.run(kFileSettings));
+  if (content == Content::kNothing) GOODPUT_TRY_STATUS(connection.run(kFileSettings));
   GOODPUT_TRY(StoreTransaction transaction,
               StoreTransaction::begin(connection, StoreConnection::Access::kWrite));
-  GOODPUT_TRY_STATUS(connection.run(kTables));
+  if (content == Content::kNothing) {
+    GOODPUT_TRY_STATUS(connection.run(kTables));
+    GOODPUT_TRY_STATUS(connection.run(kIncidentTables));
+  } else {
+    GOODPUT_TRY_STATUS(upgrade_alerts(connection));
+  }
   GOODPUT_TRY_STATUS(connection.run(
       fmt::format("PRAGMA application_id = {}; PRAGMA user_version = {}", kApplicationId, kSchemaVersion)));
   return transaction.commit();
 }
 
-Status prepare_for_reading(StoreConnection& connection) {
+Result<bool> prepare_for_reading(StoreConnection& connection) {
   GOODPUT_TRY_STATUS(connection.run(kSettings));
   GOODPUT_TRY(const Content content, content_of(connection));
-  if (content == Content::kMonitor) return Ok{};
-  return Error{"is empty: no monitor has written to it", {.file = connection.path()}};
+  if (content == Content::kNothing)
+    return Error{"is empty: no monitor has written to it", {.file = connection.path()}};
+  return content == Content::kMonitor;
 }
 
 }  // namespace goodput

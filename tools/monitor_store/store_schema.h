@@ -6,9 +6,10 @@
 
 namespace goodput {
 
-// Makes the tables in an empty file; refuses a database of something else, and one of a newer goodput.
+// Makes the tables in an empty file, and upgrades a database of an older goodput; refuses a database of
+// something else, and one of a newer goodput.
 Status prepare_for_writing(StoreConnection& connection);
-// Refuses what cannot be read.
-Status prepare_for_reading(StoreConnection& connection);
+// Refuses what cannot be read. False: it has to be upgraded first, by prepare_for_writing().
+Result<bool> prepare_for_reading(StoreConnection& connection);
 
 }  // namespace goodput

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "sim/base/random.h"
-#include "sim/live/alert_book.h"
+#include "sim/live/incident_book.h"
 #include "tests/support/stepped_job.h"
 
 namespace goodput {
@@ -98,17 +98,16 @@ TEST_CASE("trend: no window of 10,000 steps of noise rises" * doctest::test_suit
 }
 
 TEST_CASE(
-    "alerts: a job that gets worse is told once, with the step it began at, and closes when it does no "
-    "more") {
+    "incidents: a job that gets slower opens one incident with the step it began at, which closes when it "
+    "no longer does") {
   SteppedJob job(0.01, 5);
-  AlertBook book({{"trend", WorseningRule{.by = 0.05, .steps = 60, .close_steps = 10}}}, {.job = "llama"});
-  std::vector<Alert> opened;
-  std::vector<Alert> closed;
+  IncidentBook book({{"trend", WorseningRule{.by = 0.05, .steps = 60, .close_steps = 10}}}, {.job = "llama"});
+  std::vector<Incident> opened;
+  std::vector<Incident> closed;
   const auto take = [&](double slowdown, int steps) {
     for (int i = 0; i < steps; ++i) {
-      AlertChanges changes = book.take(job.slow(slowdown + job.normal(0.01)));
-      opened.insert(opened.end(), changes.opened.begin(), changes.opened.end());
-      closed.insert(closed.end(), changes.closed.begin(), changes.closed.end());
+      for (const IncidentChange& change : book.take(job.slow(slowdown + job.normal(0.01))))
+        (change.event == IncidentEvent::kOpens ? opened : closed).push_back(change.incident);
     }
   };
   take(1.04, 100);
@@ -116,11 +115,11 @@ TEST_CASE(
   take(1.14, 100);
   REQUIRE(opened.size() == 1);
   CHECK(opened[0].opened_at.step <= 100 + 40);
-  CHECK(opened[0].summary.find("S rose by 0.") == 0);
-  const bool names_onset = opened[0].summary.find("from about step 100 on") != std::string::npos ||
-                           opened[0].summary.find("from about step 99 on") != std::string::npos ||
-                           opened[0].summary.find("from about step 101 on") != std::string::npos;
-  CHECK_MESSAGE(names_onset, opened[0].summary);
+  const Verdict& verdict = opened[0].verdict;
+  CHECK(verdict.sentence.find("This job is getting slower: S rose by 0.") == 0);
+  CHECK(std::abs(verdict.since_step.value() - 100) <= 1);
+  CHECK(verdict.sentence.find(fmt::format("from about step {} on.", *verdict.since_step)) !=
+        std::string::npos);
   REQUIRE(closed.size() == 1);
   CHECK(book.open().empty());
 }

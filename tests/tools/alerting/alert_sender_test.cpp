@@ -1,4 +1,4 @@
-// Alerts get to their sinks at least once and in order, whatever the sinks do meanwhile.
+// Messages get to their sinks at least once and in order, whatever the sinks do meanwhile.
 #include "tools/alerting/alert_sender.h"
 
 #include <doctest/doctest.h>
@@ -16,7 +16,7 @@
 #include <vector>
 
 #include "sim/base/json.h"
-#include "tests/support/alert_case.h"
+#include "tests/support/incident_case.h"
 #include "tests/support/tiny_http_server.h"
 
 namespace goodput {
@@ -25,9 +25,9 @@ namespace {
 // As the database would hold it.
 class MemoryQueue final : public DeliveryQueue {
  public:
-  void add(std::int64_t alert, const std::string& sink, bool closes = false) {
+  void add(int incident, const std::string& sink, IncidentEvent event = IncidentEvent::kOpens) {
     ++ids_;
-    waiting_[ids_] = {.id = ids_, .alert = alert, .sink = sink, .closes = closes};
+    waiting_[ids_] = {.id = ids_, .incident = std::to_string(incident), .sink = sink, .event = event};
   }
   [[nodiscard]] std::size_t size() const { return waiting_.size(); }
   [[nodiscard]] const Delivery& first() const { return waiting_.begin()->second; }
@@ -37,12 +37,12 @@ class MemoryQueue final : public DeliveryQueue {
     for (const auto& [id, delivery] : waiting_) waiting.push_back(delivery);
     return waiting;
   }
-  [[nodiscard]] Result<std::optional<Alert>> alert(std::int64_t id) override {
-    if (lost_.contains(id)) return std::optional<Alert>();
-    Alert alert = closed(full_alert());
-    alert.id = id;
-    alert.severity = AlertSeverity::kCritical;
-    return std::optional(alert);
+  [[nodiscard]] Result<std::optional<Incident>> incident(const std::string& key) override {
+    if (lost_.contains(key)) return std::optional<Incident>();
+    Incident incident = closed(full_incident());
+    incident.key = key;
+    incident.severity = AlertSeverity::kCritical;
+    return std::optional(incident);
   }
   Status retried(const Delivery& delivery) override {
     waiting_.at(delivery.id) = delivery;
@@ -52,12 +52,12 @@ class MemoryQueue final : public DeliveryQueue {
     waiting_.erase(delivery);
     return Ok{};
   }
-  void lose_alert(std::int64_t id) { lost_.insert(id); }
+  void lose_incident(const std::string& key) { lost_.insert(key); }
 
  private:
   std::map<std::int64_t, Delivery> waiting_;
   std::int64_t ids_ = 0;
-  std::set<std::int64_t> lost_;
+  std::set<std::string> lost_;
 };
 
 // Counts how often the sender has something to be taken back.
@@ -100,8 +100,7 @@ std::vector<std::string> events_of(const TinyHttpServer& server) {
   std::vector<std::string> events;
   for (const TinyRequest& request : server.requests()) {
     const auto json = Json::parse(request.body);
-    events.push_back(std::to_string(json.at("alert").at("id").get<int>()) +
-                     json.at("event").get<std::string>());
+    events.push_back(json.at("incident_key").get<std::string>() + json.at("event").get<std::string>());
   }
   return events;
 }
@@ -114,7 +113,7 @@ TEST_CASE("alert sender: three failures, then success: each try later than the o
   AlertSender sender = sender_of({webhook("ops", server.url())}, wakes, errors);
   MemoryQueue queue;
   queue.add(1, "ops");
-  queue.add(1, "ops", true);
+  queue.add(1, "ops", IncidentEvent::kCloses);
   double now_s = 1000;
   std::vector<double> pauses;
   for (int tries = 1; tries <= 3; ++tries) {
@@ -122,9 +121,9 @@ TEST_CASE("alert sender: three failures, then success: each try later than the o
     wakes.wait_for(tries);
     const SendReport report = sender.pump(queue, now_s).value();
     REQUIRE(report.problems.size() == 1);
-    CHECK(report.problems[0].find("sink \"ops\": alert 1: answered with status 500: \"ok\"; try ") == 0);
+    CHECK(report.problems[0].find("sink \"ops\": incident 1: answered with status 500: \"ok\"; try ") == 0);
     CHECK(queue.first().attempts == tries);
-    // The end of the alert is due, but waits for its beginning.
+    // The end of the incident is due, but waits for its beginning.
     CHECK_FALSE(sender.is_busy());
     REQUIRE(report.next_s.has_value());
     CHECK(*report.next_s == queue.first().next_try_s);
@@ -143,7 +142,7 @@ TEST_CASE("alert sender: three failures, then success: each try later than the o
   CHECK(sender.pump(queue, now_s)->problems.empty());
   CHECK(queue.size() == 0);
   CHECK(events_of(server) == std::vector<std::string>{"1opens", "1opens", "1opens", "1opens", "1closes"});
-  const auto opens = Json::parse(server.requests()[0].body).at("alert");
+  const auto opens = Json::parse(server.requests()[0].body).at("incident");
   CHECK(opens.at("closed_s").is_null());  // told as it was, though it is closed by now
   CHECK(opens.at("severity") == "critical");
 }
@@ -177,8 +176,8 @@ TEST_CASE("alert sender: a sink that hangs holds up neither the others nor the o
                                    wakes, errors);
     CHECK(sender.sinks() == std::vector<std::string>{"alive", "dead", "screen"});
     MemoryQueue queue;
-    for (int alert = 1; alert <= 3; ++alert) {
-      for (const char* sink : {"dead", "alive", "screen"}) queue.add(alert, sink);
+    for (int incident = 1; incident <= 3; ++incident) {
+      for (const char* sink : {"dead", "alive", "screen"}) queue.add(incident, sink);
     }
     for (int tries = 1; tries <= 3; ++tries) {
       CHECK(sender.pump(queue, 0)->problems.empty());
@@ -191,7 +190,7 @@ TEST_CASE("alert sender: a sink that hangs holds up neither the others nor the o
   CHECK(events_of(alive) == std::vector<std::string>{"1opens", "2opens", "3opens"});
   const std::string lines = errors.str();
   CHECK(std::ranges::count(lines, '\n') == 3);
-  CHECK(lines.find("alert 1 opens") == 0);
+  CHECK(lines.find("incident 1 opens") == 0);
 }
 
 TEST_CASE("alert sender: a message that is refused for what it is does not hold back the next one") {
@@ -210,23 +209,23 @@ TEST_CASE("alert sender: a message that is refused for what it is does not hold 
   CHECK(sender.pump(queue, 0).has_value());
   CHECK(events_of(server) == std::vector<std::string>{"1opens", "2opens"});
   CHECK(queue.size() == 1);
-  CHECK(queue.first().alert == 1);
+  CHECK(queue.first().incident == "1");
 }
 
-TEST_CASE("alert sender: the end of an alert waits for its beginning that was refused, others do not") {
+TEST_CASE("alert sender: the end of an incident waits for its beginning that was refused, others do not") {
   TinyHttpServer server(
       [](std::size_t number, const TinyRequest&) { return TinyHttpServer::status(number == 0 ? 403 : 200); });
   std::ostringstream errors;
   MemoryQueue queue;
   queue.add(1, "ops");
-  queue.add(1, "ops", true);
+  queue.add(1, "ops", IncidentEvent::kCloses);
   queue.add(2, "ops");
   {
     Wakes wakes;
     AlertSender sender = sender_of({webhook("ops", server.url())}, wakes, errors);
     CHECK(sender.pump(queue, 0)->handed_out == 1);
     wakes.wait_for(1);
-    CHECK(sender.pump(queue, 0)->handed_out == 1);  // of the second alert
+    CHECK(sender.pump(queue, 0)->handed_out == 1);  // of the second incident
     wakes.wait_for(2);
     CHECK(sender.pump(queue, 0)->waiting == 2);
   }
@@ -259,7 +258,7 @@ TEST_CASE(
     wakes.wait_for(1);
     CHECK(sender.pump(queue, 0).has_value());
   }
-  queue.add(1, "ops", true);  // due at once
+  queue.add(1, "ops", IncidentEvent::kCloses);  // due at once
   const double retry_s = queue.first().next_try_s;
   Wakes wakes;
   AlertSender sender = sender_of({webhook("ops", server.url())}, wakes, errors);
@@ -276,17 +275,18 @@ TEST_CASE(
   CHECK(requests[0].header("Idempotency-Key") == requests[1].header("Idempotency-Key"));
 }
 
-TEST_CASE("alert sender: what a sink that is no more, or an alert that is no more, waited for is dropped") {
+TEST_CASE("alert sender: messages to a sink, or about an incident, that no longer exists are dropped") {
   Wakes wakes;
   std::ostringstream errors;
   AlertSender sender = sender_of({{.name = "screen", .target = StderrSink{}}}, wakes, errors);
   MemoryQueue queue;
   queue.add(7, "old\n");
   queue.add(8, "screen");
-  queue.lose_alert(8);
+  queue.lose_incident("8");
   const SendReport report = sender.pump(queue, 0).value();
-  CHECK(report.problems == std::vector<std::string>{
-                               "sink \"old\\x0a\" is no more: what it had not taken of alert 7 is dropped"});
+  CHECK(report.problems ==
+        std::vector<std::string>{
+            "sink \"old\\x0a\" no longer exists: its message about incident 7 is dropped"});
   CHECK(queue.size() == 0);
   CHECK(errors.str().empty());
 }

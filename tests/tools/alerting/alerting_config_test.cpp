@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "sim/base/json.h"
-#include "sim/live/alert_book.h"
+#include "sim/live/incident_book.h"
 #include "tests/support/stepped_job.h"
 #include "tests/traces/io/temporary_file.h"
 
@@ -149,32 +149,33 @@ TEST_CASE("alert rules: those that are shipped say nothing in 10,000 steps of a 
   const std::uint64_t seed = 3;
   CAPTURE(seed);
   SteppedJob job(0.02, seed);  // S up to 1.04, workers up to 1.02
-  AlertBook book(config.rules, {.job = "healthy", .gpu_hour_usd = 2.0, .page = {}});
+  IncidentBook book(config.rules, {.job = "healthy", .gpu_hour_usd = 2.0, .pages = {}});
   for (int i = 0; i < 10'000; ++i) {
     StepResult step = job.healthy();
     // Of one step in fifty the analysis names a cause that is none.
     if (i % 50 == 0) step = job.faulty({{static_cast<std::size_t>(i / 50 % 16), 1.05}});
     REQUIRE(book.take(step).empty());
-    REQUIRE(book.at(step.totals.finished_s + 10).empty());
+    REQUIRE(book.wait(10, step.totals.finished_s + 10).empty());
   }
 }
 
-TEST_CASE("alert rules: with those that are shipped a fault is told within n + 1 steps, named right") {
+TEST_CASE(
+    "alert rules: with those that are shipped a fault opens one incident within n + 1 steps, named right") {
   const AlertingConfig config = read_alerting_config(GOODPUT_CONFIGS "/alerts/default.json").value();
   for (std::size_t worker = 0; worker < 16; ++worker) {
     SteppedJob job(0.02, worker);
-    AlertBook book(config.rules, {.job = "faulty", .gpu_hour_usd = 2.0, .page = {}});
+    IncidentBook book(config.rules, {.job = "faulty", .gpu_hour_usd = 2.0, .pages = {}});
     for (int i = 0; i < 30; ++i) CHECK(book.take(job.healthy()).empty());
-    std::vector<Alert> opened;
-    for (int i = 0; i < 6; ++i) {
-      for (const Alert& alert : book.take(job.faulty({{worker, 1.3}})).opened) opened.push_back(alert);
+    IncidentChanges all;
+    for (int i = 0; i < 200; ++i) {
+      for (const IncidentChange& change : book.take(job.faulty({{worker, 1.3}}))) all.push_back(change);
     }
-    REQUIRE(opened.size() == 2);  // straggling and the cause; the worst worker wants eight steps
-    for (const Alert& alert : opened) {
-      CHECK(alert.opened_at.step == 34);
-      CHECK(alert.cause == "worker-fault");
-      CHECK(alert.worker->rank == 8 * static_cast<int>(worker));
-    }
+    REQUIRE(all.size() == 1);  // and nothing for straggling, nor for the worst worker
+    const Incident& incident = all.front().incident;
+    CHECK(all.front().event == IncidentEvent::kOpens);
+    CHECK(incident.opened_at.step == 34);
+    CHECK(incident.verdict.kind == "worker-fault");
+    CHECK(incident.verdict.workers.at(0).rank == 8 * static_cast<int>(worker));
   }
 }
 

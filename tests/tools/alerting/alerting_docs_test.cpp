@@ -1,4 +1,4 @@
-// What docs/formats/alert-rules.md and alerts.md say is what the program does.
+// What docs/formats/alert-rules.md and incidents.md say is what the program does.
 #include <doctest/doctest.h>
 
 #include <fstream>
@@ -6,8 +6,8 @@
 #include <string>
 
 #include "sim/base/json.h"
-#include "tests/support/alert_case.h"
 #include "tests/support/config_table.h"
+#include "tests/support/incident_case.h"
 #include "tools/alerting/alert_message.h"
 #include "tools/alerting/alerting_config.h"
 
@@ -49,9 +49,9 @@ void check_all_told(const std::string& page, const Json& value) {
   }
 }
 
-TEST_CASE("docs: every key of an alert of ours and every variable of its environment is explained") {
-  const std::string page = alerting_page("alerts.md");
-  const AlertMessage message{full_alert()};
+TEST_CASE("docs: every key of a message of ours and every variable of its environment is explained") {
+  const std::string page = alerting_page("incidents.md");
+  const AlertMessage message{full_incident()};
   check_all_told(page, Json::parse(payload_of(message, WebhookShape::kJson, "")));
   for (const std::string& variable : environment_of(message)) {
     const std::string name = variable.substr(0, variable.find('='));

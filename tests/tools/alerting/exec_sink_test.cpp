@@ -1,4 +1,4 @@
-// Programs that are told of alerts, and what they may do instead of listening.
+// Programs that are told of incidents, and what they may do instead of listening.
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 #include <signal.h>
@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "sim/base/json.h"
-#include "tests/support/alert_case.h"
+#include "tests/support/incident_case.h"
 #include "tests/traces/io/temporary_file.h"
 #include "tools/alerting/alert_sink.h"
 
@@ -20,12 +20,13 @@ namespace {
 
 const std::atomic<bool> kNobodyStops = false;
 
-SinkAnswer run(std::vector<std::string> command, double timeout_s = 10, Alert alert = full_alert()) {
+SinkAnswer run(std::vector<std::string> command, double timeout_s = 10, Incident incident = full_incident()) {
   return make_exec_sink({.command = std::move(command), .timeout_s = timeout_s})
-      ->deliver({std::move(alert)}, kNobodyStops);
+      ->deliver({std::move(incident)}, kNobodyStops);
 }
 
-TEST_CASE("exec: the program gets the alert as JSON and in its environment, and its arguments as they are") {
+TEST_CASE(
+    "exec: the program gets the incident as JSON and in its environment, and its arguments as they are") {
   const TemporaryFile told("told");
   const std::string script =
       "cat > \"$1\"; printf '%s|%s|%s|%s' \"$2\" \"$GOODPUT_ALERT_RULE\" "
@@ -34,15 +35,15 @@ TEST_CASE("exec: the program gets the alert as JSON and in its environment, and 
   const std::string content = told.content();
   const std::size_t end = content.find('\n');
   REQUIRE(end != std::string::npos);
-  CHECK(Json::parse(content.substr(0, end)).at("alert").at("id") == 12);
-  CHECK(content.substr(end + 1) == "a b $HOME;|straggling|n3|opens");
+  CHECK(Json::parse(content.substr(0, end)).at("incident").at("key") == "goodput-5d3f0c1e9a7b2468");
+  CHECK(content.substr(end + 1) == "a b $HOME;|cause|n3|opens");
 }
 
 TEST_CASE("exec: control characters of names do not get into the environment") {
-  Alert alert = full_alert();
-  alert.job = std::string("a\nb\x1b[2Jc\0d", 10);
+  Incident incident = full_incident();
+  incident.job = std::string("a\nb\x1b[2Jc\0d", 10);
   const TemporaryFile told("told");
-  CHECK(run({"sh", "-c", "printf %s \"$GOODPUT_ALERT_JOB\" > " + told.path()}, 10, alert).is_taken());
+  CHECK(run({"sh", "-c", "printf %s \"$GOODPUT_ALERT_JOB\" > " + told.path()}, 10, incident).is_taken());
   CHECK(told.content() == "a\\x0ab\\x1b[2Jc\\x00d");
 }
 
@@ -55,10 +56,10 @@ TEST_CASE("exec: a program that fails, is killed, is not there or takes too long
 }
 
 TEST_CASE("exec: a program that does not read and one that writes without end hold nothing up") {
-  Alert alert = full_alert();
-  alert.summary = std::string(1 << 20, 'x');
-  alert.summary.resize(100'000);
-  CHECK(run({"true"}, 10, alert).is_taken());
+  Incident incident = full_incident();
+  incident.verdict.sentence = std::string(1 << 20, 'x');
+  incident.verdict.sentence.resize(100'000);
+  CHECK(run({"true"}, 10, incident).is_taken());
   CHECK(run({"sh", "-c", "head -c 3000000 /dev/zero; head -c 3000000 /dev/zero >&2; cat > /dev/null"}, 10)
             .is_taken());
 }
@@ -80,7 +81,7 @@ TEST_CASE("exec: what a program has started ends with its time") {
 
 TEST_CASE("exec: a program is ended with the monitor") {
   const std::atomic<bool> stop = true;
-  CHECK(make_exec_sink({.command = {"sleep", "100"}})->deliver({full_alert()}, stop).problem ==
+  CHECK(make_exec_sink({.command = {"sleep", "100"}})->deliver({full_incident()}, stop).problem ==
         "was ended with the monitor");
 }
 

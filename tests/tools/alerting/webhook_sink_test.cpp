@@ -5,7 +5,7 @@
 #include <string>
 
 #include "sim/base/json.h"
-#include "tests/support/alert_case.h"
+#include "tests/support/incident_case.h"
 #include "tests/support/tiny_http_server.h"
 #include "tests/traces/io/temporary_file.h"
 #include "tools/alerting/alert_sink.h"
@@ -15,7 +15,8 @@ namespace {
 
 const std::atomic<bool> kGoesOn = false;
 
-SinkAnswer deliver(const WebhookSink& config, const AlertMessage& message = {full_alert()}) {
+SinkAnswer deliver(const WebhookSink& config,
+                   const AlertMessage& message = {full_incident(), IncidentEvent::kOpens}) {
   Result<std::unique_ptr<AlertSink>> sink = make_webhook_sink(config);
   REQUIRE(sink.has_value());
   return (*sink)->deliver(message, kGoesOn);
@@ -27,11 +28,11 @@ SinkAnswer answer_to(const std::string& answer, double timeout_s = 5) {
   return deliver({.url = server.url(), .timeout_s = timeout_s});
 }
 
-TEST_CASE("webhook: an alert is posted as JSON, with a key that tells the same message") {
+TEST_CASE("webhook: an incident is posted as JSON, with a key that tells the same message") {
   TinyHttpServer server([](std::size_t, const TinyRequest&) { return TinyHttpServer::status(204, ""); });
   CHECK(deliver({.url = server.url(), .headers = {{"X-Team", "training"}, {"X-Empty", ""}}}).is_taken());
   CHECK(deliver({.url = server.url()}).is_taken());
-  CHECK(deliver({.url = server.url()}, {closed(full_alert()), true}).is_taken());
+  CHECK(deliver({.url = server.url()}, {closed(full_incident()), IncidentEvent::kCloses}).is_taken());
   const std::vector<TinyRequest> requests = server.requests();
   REQUIRE(requests.size() == 3);
   CHECK(requests[0].head.find("POST /hook HTTP/1.1\r\n") == 0);
@@ -115,7 +116,7 @@ TEST_CASE("webhook: nobody there is another try, and whoever stops us does not w
   const std::atomic<bool> stop = true;
   Result<std::unique_ptr<AlertSink>> sink = make_webhook_sink({.url = server.url()});
   REQUIRE(sink.has_value());
-  CHECK((*sink)->deliver({full_alert()}, stop).problem == "was ended with the monitor");
+  CHECK((*sink)->deliver({full_incident()}, stop).problem == "was ended with the monitor");
 }
 
 TEST_CASE("webhook: files of secrets that are missing, empty or no line are refused") {

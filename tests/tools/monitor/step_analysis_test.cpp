@@ -151,28 +151,65 @@ TEST_CASE("step analysis: of a raw log too, and the rows that are kept come to t
   check_same(step.result, whatif_of(kept.path(), {}));
 }
 
-TEST_CASE("step analysis: steps pooled are analysed as whatif analyses them together") {
+// Six steps with one slow worker, dp 1 stage 1.
+std::vector<OpTrace> slow_steps(const OpTrace& trace) {
+  std::vector<OpTrace> steps;
+  for (std::int64_t number = 1; number <= 6; ++number) steps.push_back(rows_of_step(trace, number));
+  return steps;
+}
+
+OpTrace slow_trace() {
   testing::TraceSpec spec;
   spec.dp = 2;
   spec.pp = 2;
   spec.steps = 6;
   spec.slow_worker_factor = 1.5;
-  const OpTrace trace = testing::generate_trace(spec);
-  std::vector<OpTrace> steps;
-  for (std::int64_t number = 1; number <= 6; ++number) steps.push_back(rows_of_step(trace, number));
-  const TemporaryFile file("job.csv");
-  write_rows(trace, file.path());
+  return testing::generate_trace(spec);
+}
+
+TEST_CASE("step analysis: a closer look at a fault says what whatif says of the same steps together") {
+  const OpTrace trace = slow_trace();
   JobFacts job;
   job.name = "job";
-  const Result<Analysis> pooled = analyze_pooled(steps, job, 1);
-  REQUIRE(pooled);
+  const AnalysedStep step = analyse_step(gathered(rows_of_step(trace, 6)), job, 1);
+  REQUIRE(step.result.faults.size() == 1);
+  CHECK(step.result.faults[0].verdict.subject == step.result.verdict->subject);
+  const TemporaryFile file("job.csv");
+  write_rows(trace, file.path());
   const Json whatif = whatif_of(file.path(), {});
-  REQUIRE(pooled->causes.size() == whatif["root_causes"].size());
-  for (std::size_t i = 0; i < pooled->causes.size(); ++i) {
-    CHECK(pooled->causes[i].name == whatif["root_causes"][i]["cause"]);
-    CHECK(pooled->causes[i].evidence == whatif["root_causes"][i]["evidence"]);
-  }
-  CHECK(Json::parse(verdict_text(pooled->verdict)) == whatif["verdict"]);
+  const Verdict closer = look_closer(step.result.faults[0].verdict, slow_steps(trace), job, 1);
+  CHECK(Json::parse(verdict_text(closer)) == whatif["verdict"]);
+}
+
+TEST_CASE("step analysis: a closer look at one of several workers says what the fix of it alone gains") {
+  const OpTrace trace = slow_trace();
+  const TemporaryFile file("job.csv");
+  write_rows(trace, file.path());
+  Verdict known;
+  known.kind = kUnexplained;
+  known.subject = {"worker", "worker:1:0"};
+  known.workers = {{1, 0, 2, ""}};
+  known.fix = {"worker=1:0"};
+  known.sentence = "One worker costs most.";
+  const Json whatif = whatif_of(file.path(), {"--fix", "worker=1:0"});
+  const double gain = whatif["interventions"][0]["speedup"].get<double>();
+  const Verdict closer = look_closer(known, slow_steps(trace), JobFacts{.name = "job"}, 1);
+  CHECK(closer.subject == known.subject);
+  REQUIRE(closer.cost.has_value());
+  CHECK(closer.cost->gain == gain);
+  CHECK(closer.sentence.find("One worker costs most. Without its delays a step would take ") == 0);
+}
+
+TEST_CASE("step analysis: a closer look that finds nothing leaves the verdict as it was") {
+  Verdict known;
+  known.kind = "gc-pauses";
+  known.subject = {"job", "job"};
+  known.fix = {"cause=gc-pauses"};
+  known.sentence = "Pauses.";
+  CHECK(look_closer(known, {}, JobFacts{.name = "job"}, 1) == known);  // no rows at all
+  const Verdict closer = look_closer(known, slow_steps(slow_trace()), JobFacts{.name = "job"}, 1);
+  CHECK(closer.sentence == "Pauses.");
+  CHECK(closer.kind == "gc-pauses");
 }
 
 TEST_CASE("step analysis: an incomplete step stays what it is, and its workers get their hosts") {

@@ -28,10 +28,24 @@ TEST_CASE("step queue: steps come out as they went in, and nothing comes of an e
   REQUIRE(queue.push(step_with(2, 10), WhenFull::kWait));
   CHECK(queue.pop(now())->step.id.step == 1);
   CHECK(queue.pop(now())->step.id.step == 2);
-  CHECK(!queue.is_idle());  // both are still at work
-  queue.done();
-  queue.done();
-  CHECK(queue.is_idle());
+  CHECK(!queue.is_idle(""));  // both are still at work
+  queue.done("");
+  queue.done("");
+  CHECK(queue.is_idle(""));
+}
+
+TEST_CASE("step queue: one job is idle while steps of another wait or are at work") {
+  StepQueue queue(100);
+  QueuedStep busy = step_with(1, 10);
+  busy.job.name = "busy";
+  REQUIRE(queue.push(std::move(busy), WhenFull::kWait));
+  CHECK(!queue.is_idle("busy"));
+  CHECK(queue.is_idle("silent"));
+  REQUIRE(queue.pop(now()));
+  CHECK(!queue.is_idle("busy"));
+  CHECK(queue.is_idle("silent"));
+  queue.done("busy");
+  CHECK(queue.is_idle("busy"));
 }
 
 TEST_CASE("step queue: without room the oldest steps are skipped, their rows gone, their places kept") {
@@ -64,8 +78,8 @@ TEST_CASE("step queue: who waits for room gets it with the next pop, or is sent 
     CHECK(!queue.push(step_with(3, 60), WhenFull::kWait));
   });
   CHECK(queue.pop(now() + std::chrono::seconds(10))->step.id.step == 1);
-  queue.done();
-  while (queue.is_idle()) std::this_thread::yield();  // until step 2 is there
+  queue.done("");
+  while (queue.is_idle("")) std::this_thread::yield();  // until step 2 is there
   queue.close(StepQueue::Waiting::kDrop);
   writer.join();
   CHECK(queue.is_closed());

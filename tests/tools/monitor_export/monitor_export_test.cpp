@@ -56,9 +56,10 @@ class TwoJobs {
       REQUIRE(
           store->commit(commit_of("a", {step_with_rows({0, i}, 1002 + 10 * static_cast<double>(i), 20)})));
     StepCommit last = commit_of("a", {step_with_rows({1, 8}, 1102, 20)});
-    RandomStream random(5, "alert");
-    last.opened = {testing::random_alert(random, {1, 8})};
-    last.opened[0].rule = "slow";
+    RandomStream random(5, "incident");
+    last.incidents = {testing::random_incident(random, {1, 8})};
+    last.incidents[0].key = "goodput-1";
+    last.steps_to_keep = {{1, 8}};
     REQUIRE(store->commit(last));
     StepRecord incomplete = plain_step({0, 3}, 2000);
     incomplete.result.totals.status = StepStatus::kIncomplete;
@@ -133,7 +134,7 @@ TEST_CASE("monitor export: workers are exact as long as their rows are kept") {
 TEST_CASE("monitor export: kept rows come back as a trace, a step after the other") {
   const TwoJobs jobs;
   MonitorExportOptions options = jobs.options();
-  options.run = 0;  // steps 7, 8 and 9: the one of run 1 is kept for its alert
+  options.run = 0;  // steps 7, 8 and 9: the one of run 1 is kept for its incident
   options.trace = jobs.file("kept.csv.gz");
   CHECK(run(options).out.ends_with("kept.csv.gz: 60 ops as csv\n"));
   const auto read = read_op_trace({options.trace}, {});
@@ -148,7 +149,7 @@ TEST_CASE("monitor export: kept rows come back as a trace, a step after the othe
   CHECK(hash_rows(first) == seven);
 }
 
-TEST_CASE("monitor export: JSON has totals, maps, layouts and alerts") {
+TEST_CASE("monitor export: JSON has totals, maps, layouts and incidents") {
   const TwoJobs jobs;
   MonitorExportOptions options = jobs.options();
   const ExportRun done = run(options, "-");
@@ -171,18 +172,18 @@ TEST_CASE("monitor export: JSON has totals, maps, layouts and alerts") {
   CHECK(last["slowdown_by_worker"] == Json{1.0, 1.25, 1.5, 1.0});
   CHECK(a["steps"][0]["exact"] == false);
   CHECK(a["steps"][0]["slowdown_by_worker"][1] == std::exp(0.2231));
-  REQUIRE(a["alerts"].size() == 1);
-  CHECK(a["alerts"][0]["rule"] == "slow");
-  CHECK(a["alerts"][0]["closed_s"].is_null());
+  REQUIRE(a["incidents"].size() == 1);
+  CHECK(a["incidents"][0]["key"] == "goodput-1");
+  CHECK(a["incidents"][0]["closed_s"].is_null());
   const auto& b = json["jobs"][1]["steps"][0];
   CHECK(b["status"] == "incomplete");
   CHECK(!b.contains("slowdown"));
   CHECK(b["problem"] == "rows of 1 worker did not come");
   CHECK(b["missing"][0]["host"] == "node7");
-  // Alerts that opened after the exported steps are not of their time.
+  // Incidents that opened after the exported steps are not of their time.
   options.steps = "0-7";
   const auto early = Json::parse(run(options, "-").out);
-  CHECK(early["jobs"][0]["alerts"].empty());
+  CHECK(early["jobs"][0]["incidents"].empty());
 }
 
 TEST_CASE("monitor export: what cannot be is said in one line, and nothing is written") {
@@ -234,8 +235,8 @@ TEST_CASE("monitor export: what cannot be is said in one line, and nothing is wr
     options.trace = jobs.file("rows.csv");
     CHECK(run(options).error ==
           options.database +
-              ": of none of these steps rows are kept: they are of the last steps and of "
-              "steps with alerts");
+              ": no rows of these steps are kept: only the last steps and steps at which incidents opened "
+              "keep them");
     CHECK(!std::filesystem::exists(options.trace));
   }
   SUBCASE("rows of a step in two runs") {

@@ -60,23 +60,36 @@ void add_causes(const MadeUpJob& job, StepResult& result) {
   result.causes = {fault, partition};
 }
 
-Alert made_up_alert(const MadeUpJob& job, const StepResult& step) {
-  Alert alert;
-  alert.job = job.name;
-  alert.rule = "slow-worker";
-  alert.opened_at = step.totals.id;
-  alert.opened_s = step.totals.finished_s;
-  alert.slowdown = step.totals.slowdown;
-  alert.cause = "worker-fault";
-  alert.worker = place_of(step.layout, slow_worker(job));
-  alert.worker_slowdown = job.slowdown;
-  alert.cost_s_per_step = step.totals.lost_s();
-  alert.usd_per_day = 2345.6;
-  alert.summary =
-      fmt::format("{} makes every step {:.0f} % longer", describe(*alert.worker), 100 * (job.slowdown - 1));
-  alert.next_check = step.causes.front().next_check;
-  alert.fix = step.causes.front().fix;
-  return alert;
+// As the rules of a monitor would open it.
+Incident made_up_incident(const MadeUpJob& job, const StepResult& step) {
+  const WorkerPlace place = place_of(step.layout, slow_worker(job));
+  Incident incident;
+  Verdict& verdict = incident.verdict;
+  verdict.kind = "worker-fault";
+  verdict.subject = {"worker", fmt::format("worker:{}:{}", place.dp_rank, place.stage)};
+  verdict.workers = {{static_cast<std::size_t>(place.dp_rank), static_cast<std::size_t>(place.stage),
+                      place.rank, place.host}};
+  verdict.since_step = job.slow_from;
+  verdict.pace = job.slowdown;
+  verdict.cost =
+      Verdict::Cost{step.totals.replayed_s, step.totals.lost_s(), step.totals.waste(), step.totals.slowdown};
+  verdict.fix = step.causes.front().fix;
+  verdict.next_check = step.causes.front().next_check;
+  verdict.sentence =
+      fmt::format("One slow worker costs this job {:.1f} % of its time: rank {} (dp {}, stage {}, host {}).",
+                  100 * verdict.cost->share, place.rank, place.dp_rank, place.stage, place.host);
+  incident.key = incident_key(job.name, verdict.subject, step.totals.id);
+  incident.job = job.name;
+  incident.severity = AlertSeverity::kError;
+  incident.evidence = {{"slow-worker", "worker-fault", AlertSeverity::kError, step.totals.id, true},
+                       {"slow-job", kUnexplained, AlertSeverity::kWarning, step.totals.id, false}};
+  incident.opened_at = step.totals.id;
+  incident.opened_s = step.totals.finished_s;
+  incident.last_seen = {0, job.steps - 1};
+  incident.slowdown = step.totals.slowdown;
+  incident.usd_per_day = 2345.6;
+  incident.page = "https://goodput.example.org/incidents/" + incident.key;
+  return incident;
 }
 
 OpTrace made_up_rows(const MadeUpJob& job) {
@@ -149,6 +162,7 @@ StepResult made_up_step(const MadeUpJob& job, std::int64_t step) {
   totals.began_s = kFirstStep_s + static_cast<double>(step) * kStepGap_s;
   totals.received_s = totals.began_s + 9;
   totals.finished_s = totals.received_s + 0.4;
+  if (!job.has_absolute_times) totals.began_s = 0;
   totals.ops = static_cast<std::int64_t>(workers) * 194;
   totals.slowdown = (slow ? job.slowdown + 0.02 : 1.012) + 0.004 * wobble(step, 3);
   totals.ideal_s = 7.2;
@@ -168,13 +182,17 @@ StepResult made_up_step(const MadeUpJob& job, std::int64_t step) {
   return result;
 }
 
+std::string incident_key_of(const MadeUpJob& job) {
+  return made_up_incident(job, made_up_step(job, job.slow_from + 2)).key;
+}
+
 void add_job(MonitorStore& store, const MadeUpJob& job) {
   for (std::int32_t step = 0; step < job.steps; ++step) {
     StepCommit commit;
     commit.job = job.name;
     StepRecord record = made_up_record(job, step);
     if (step == job.slow_from + 2 && record.result.totals.status == StepStatus::kAnalysed)
-      commit.opened.push_back(made_up_alert(job, record.result));
+      commit.incidents.push_back(made_up_incident(job, record.result));
     commit.steps.push_back(std::move(record));
     const auto stored = store.commit(commit);
     if (!stored) throw std::runtime_error(stored.error().message());

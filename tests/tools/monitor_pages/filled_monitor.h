@@ -21,13 +21,14 @@ struct MadeUpJob {
   std::int32_t pp_size = 4;
   std::int32_t steps = 40;
   std::int32_t slow_from =
-      20;  // step from which worker dp 2 stage 1 is slow, by `slowdown` alone; with an alert
+      20;  // step from which worker dp 2 stage 1 is slow, by `slowdown` alone; with an incident
   double slowdown = 1.25;
   std::string host_prefix = "node";
   bool has_incomplete_step = true;  // the last but one
   bool is_data = false;             // in place of one worker a whole replica is slow, another one every step
   bool has_rows = true;             // of the last two steps, generated ones
   std::int32_t every = 1;           // the others are skipped
+  bool has_absolute_times = true;   // else op times count from the start of their step
 };
 
 // The result of a step as an analysis could come to: worker dp 2 stage 1 slow from job.slow_from on.
@@ -35,6 +36,9 @@ struct MadeUpJob {
 
 // Stores the job. Throws where the store fails.
 void add_job(MonitorStore& store, const MadeUpJob& job);
+
+// The key of its incident, which opened two steps after slow_from.
+[[nodiscard]] std::string incident_key_of(const MadeUpJob& job);
 
 // As a monitor that follows `job` would say it at the end of its last step.
 void follow(MonitorStatus& status, const MadeUpJob& job);

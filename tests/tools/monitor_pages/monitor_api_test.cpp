@@ -20,7 +20,7 @@ Json document(ShownMonitor& monitor, const std::string& path,
   REQUIRE(response.status == 200);
   CHECK(response.content_type == "application/json");
   Json read = Json::parse(response.body);
-  CHECK(read.at("schema") == "goodput.monitor/1");
+  CHECK(read.at("schema") == "goodput.monitor/2");
   return read;
 }
 
@@ -50,7 +50,8 @@ TEST_CASE("monitor api: jobs and what they lose") {
   const Json one = document(monitor, "/api/v1/jobs/llama-70b");
   CHECK(one.at("causes")[0].at("cause") == "worker-fault");
   CHECK(one.at("causes")[0].at("likely_in") == 19);
-  CHECK(one.at("alerts").size() == 1);
+  CHECK(one.at("job").at("open_incidents") == 1);
+  CHECK(one.at("incidents").size() == 1);
 }
 
 TEST_CASE("monitor api: the window has as many analysed steps as it may, whatever lies between them") {
@@ -105,14 +106,19 @@ TEST_CASE("monitor api: spans of steps, maps and the history of a worker") {
   CHECK(worker.at("history").size() == 39);
 }
 
-TEST_CASE("monitor api: alerts, all, open ones, and one") {
+TEST_CASE("monitor api: incidents are listed, those of a job, open ones, and one by its key") {
   ShownMonitor monitor({MadeUpJob{}});
-  const Json alerts = document(monitor, "/api/v1/alerts", {{"open", "1"}}).at("alerts");
-  REQUIRE(alerts.size() == 1);
-  CHECK(alerts[0].at("fix") == Json::array({"worker=2:1"}));
-  CHECK(alerts[0].at("closed_s").is_null());
-  CHECK(document(monitor, "/api/v1/alerts/1").at("alert") == alerts[0]);
-  CHECK(document(monitor, "/api/v1/alerts", {{"job", "x"}}).at("alerts").empty());
+  const std::string key = testing::incident_key_of(MadeUpJob{});
+  const Json incidents = document(monitor, "/api/v1/incidents", {{"open", "1"}}).at("incidents");
+  REQUIRE(incidents.size() == 1);
+  CHECK(incidents[0].at("key") == key);
+  CHECK(incidents[0].at("state") == "open");
+  CHECK(incidents[0].at("verdict").at("fix") == Json::array({"worker=2:1"}));
+  CHECK(incidents[0].at("evidence").size() == 2);
+  CHECK(incidents[0].at("closed_s").is_null());
+  CHECK(incidents[0].at("page") == "/incidents/" + key);
+  CHECK(document(monitor, "/api/v1/incidents/" + key).at("incident") == incidents[0]);
+  CHECK(document(monitor, "/api/v1/incidents", {{"job", "x"}}).at("incidents").empty());
 }
 
 TEST_CASE("monitor api: refusals say what is wanted") {
@@ -125,14 +131,15 @@ TEST_CASE("monitor api: refusals say what is wanted") {
   CHECK(refused(monitor, 404, "/api/v1/jobs/llama-70b/steps/0/-1/map") ==
         "there is no map of this step, nor of one before it");
   CHECK(refused(monitor, 404, "/api/v1/jobs/llama-70b/workers/9/9") == "the job has no such worker");
-  CHECK(refused(monitor, 404, "/api/v1/alerts/9") == "there is no alert of this number");
+  CHECK(refused(monitor, 404, "/api/v1/incidents/9") == "there is no such incident, or it is no longer kept");
   CHECK(refused(monitor, 404, "/api/v1/jobs/llama-70b/steps/0/39/rows.csv.gz") ==
         "there is no such path; /api/v1 lists all");
   CHECK(refused(monitor, 400, "/api/v1/jobs/llama-70b/steps", {{"most", "0"}}) ==
         "most: want an integer from 1 to 10000");
   CHECK(refused(monitor, 400, "/api/v1/jobs/llama-70b/workers/0/0", {{"run", "x"}}) ==
         "run: want an integer from 0 to 2147483647");
-  CHECK(refused(monitor, 400, "/api/v1/alerts", {{"most", "x"}}) == "most: want an integer from 1 to 10000");
+  CHECK(refused(monitor, 400, "/api/v1/incidents", {{"most", "x"}}) ==
+        "most: want an integer from 1 to 10000");
 }
 
 TEST_CASE("monitor api: what is no number is null, what is no UTF-8 is replaced") {
@@ -148,7 +155,7 @@ TEST_CASE("monitor api: what is no number is null, what is no UTF-8 is replaced"
   const Json intake = document(monitor, "/api/v1/jobs").at("jobs")[0].at("intake");
   CHECK(intake.at("lag_s").is_null());
   CHECK(intake.at("last_row_s").is_null());
-  CHECK(document(monitor, "/api/v1").at("paths").size() == 8);
+  CHECK(document(monitor, "/api/v1").at("paths").size() == 11);
 }
 
 }  // namespace

@@ -69,7 +69,7 @@ TEST_CASE("monitor metrics: the text is of Prometheus' grammar, with the figures
         testing::end_of(MadeUpJob{}) - 1);
   CHECK(read.values.at("goodput_monitor_job_steps_total{job=\"llama-70b\",status=\"analysed\"}") == 39);
   CHECK(read.values.at("goodput_monitor_job_steps_total{job=\"llama-70b\",status=\"incomplete\"}") == 1);
-  CHECK(read.values.at("goodput_monitor_job_open_alerts{job=\"llama-70b\"}") == 1);
+  CHECK(read.values.at("goodput_monitor_job_open_incidents{job=\"llama-70b\"}") == 1);
   CHECK(read.values.at("goodput_monitor_job_unread_bytes{job=\"llama-70b\"}") == 12345);
   CHECK(read.values.at("goodput_monitor_job_gpus{job=\"llama-70b\"}") == 128);  // 16 workers of 8
   CHECK(read.values.at(

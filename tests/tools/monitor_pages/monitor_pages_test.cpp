@@ -17,15 +17,15 @@ using testing::MadeUpJob;
 using testing::ShownMonitor;
 
 // Every page of a job with 40 steps, of which 39 was the last.
-std::vector<std::string> pages_of(const std::string& job) {
-  const std::string link = job;
+std::vector<std::string> pages_of(const MadeUpJob& job) {
+  const std::string& link = job.name;
   return {"/",
           "/jobs/" + link,
           "/jobs/" + link + "/steps/0/39",
           "/jobs/" + link + "/steps/0/38",
           "/jobs/" + link + "/workers/2/1",
-          "/alerts",
-          "/alerts/1"};
+          "/incidents",
+          "/incidents/" + testing::incident_key_of(job)};
 }
 
 std::size_t occurrences(std::string_view text, std::string_view what) {
@@ -63,18 +63,19 @@ TEST_CASE("monitor pages: the first screen says which machine, since when, what 
   const HttpResponse page = monitor.get("/");
   REQUIRE(page.status == 200);
   CHECK(page.content_type == "text/html; charset=utf-8");
-  CHECK(has(page.body, "1 of 1 job needs attention: 1 open alert"));
-  CHECK(has(page.body,
-            "<a href=\"/jobs/llama-70b/workers/2/1\"><bdi>dp 2 stage 1 (rank 72, host node0009)</bdi></a>"));
+  CHECK(has(page.body, "<h1>1 of 1 job needs attention: 1 open incident</h1>"));
+  // S of step 22 is 1.27 and a little, of which 21.x % is lost.
+  CHECK(has(page.body, "One slow worker costs this job 21."));
+  CHECK(has(page.body, "% of its time: rank 72 (dp 2, stage 1, host node0009).</a></h3>"));
   // Opened with the result of step 22, 9.4 s after it began at 220 s; now are 400 s.
   CHECK(has(page.body, "2 min 51 s ago"));
-  CHECK(has(page.body, "$2,346 a day"));
+  CHECK(has(page.body, "$2,346 per day"));
   CHECK(has(page.body, "clocks, temperatures and ECC errors of the GPUs of node0009"));
 }
 
 TEST_CASE("monitor pages: every page is whole markup, without inline styles and scripts") {
   ShownMonitor monitor({MadeUpJob{}});
-  for (const std::string& path : pages_of("llama-70b")) {
+  for (const std::string& path : pages_of(MadeUpJob{})) {
     INFO(path);
     const HttpResponse page = monitor.get(path);
     REQUIRE(page.status == 200);
@@ -88,13 +89,28 @@ TEST_CASE("monitor pages: every page is whole markup, without inline styles and 
   }
 }
 
+TEST_CASE("monitor pages: the charts of a job with relative times have step numbers on their x axis") {
+  MadeUpJob job;
+  job.has_absolute_times = false;
+  ShownMonitor monitor({job});
+  ShownMonitor absolute({MadeUpJob{}});
+  for (const char* path : {"/jobs/llama-70b", "/jobs/llama-70b/workers/2/1"}) {
+    INFO(path);
+    const std::string page = monitor.get(path).body;
+    CHECK(has(page, ">step (when the steps began is not known)</text>"));
+    CHECK(!has(page, "text-anchor=\"end\">min before"));
+    CHECK(has(absolute.get(path).body, "text-anchor=\"end\">min before"));
+  }
+  CHECK(has(monitor.get("/jobs/llama-70b").body, "class=\"alert-span\""));
+}
+
 TEST_CASE("monitor pages: what a name holds is never markup, wherever it is from") {
   MadeUpJob job;
   job.name = testing::hostile_name("job");
   job.host_prefix = testing::hostile_name("host");
   ShownMonitor monitor({job});
   monitor.status.update([&](MonitorState& state) { state.problem = testing::hostile_name("problem"); });
-  std::vector<std::string> paths = pages_of(job.name);
+  std::vector<std::string> paths = pages_of(job);
   paths.push_back("/jobs/" + testing::hostile_name("nobody"));
   for (const std::string& path : paths) {
     INFO(path);
@@ -125,7 +141,7 @@ TEST_CASE("monitor pages: a link of a page leads to a page") {
     return path;
   };
   static const std::regex kLink(R"(href="(/[^"?#]*)[^"]*\")");
-  for (const std::string& path : pages_of(job.name)) {
+  for (const std::string& path : pages_of(job)) {
     const std::string body = monitor.get(path).body;
     for (auto link = std::sregex_iterator(body.begin(), body.end(), kLink); link != std::sregex_iterator();
          ++link) {
@@ -196,17 +212,20 @@ TEST_CASE("monitor pages: what there is not is a 404 that says what it is") {
   CHECK(says("/jobs/x", "There is no job of this name."));
   CHECK(says("/jobs/llama-70b/steps/0/99", "There is no such step, or it is not kept any more."));
   CHECK(says("/jobs/llama-70b/workers/4/0", "The job has no such worker."));
-  CHECK(says("/alerts/2", "There is no alert of this number."));
+  CHECK(says("/incidents/2", "There is no such incident, or it is no longer kept."));
   CHECK(says("/static/x.css", "There is no such file."));
   CHECK(says("/jobs/llama-70b/steps/0/5/timeline.json.gz", "The rows of this step are not kept any more."));
 }
 
-TEST_CASE("monitor pages: only GET is answered") {
+TEST_CASE("monitor pages: where nothing can be done only GET and HEAD are answered") {
   ShownMonitor monitor({MadeUpJob{}});
   HttpRequest request;
   request.method = "POST";
   request.path = "/";
-  CHECK(MonitorPages(monitor.status, monitor.options).respond(request).status == 405);
+  const HttpResponse refused = monitor.respond(request);
+  CHECK(refused.status == 405);
+  REQUIRE(refused.headers.size() == 1);
+  CHECK(refused.headers[0].second == "GET, HEAD");
 }
 
 TEST_CASE("monitor pages: a database that cannot be read is a 500 that says so, and not ready") {

@@ -10,8 +10,9 @@ using Kind = PageRoute::Kind;
 TEST_CASE("page route: every page has its path") {
   CHECK(route_of("/").kind == Kind::kJobs);
   CHECK(route_of("/jobs").kind == Kind::kJobs);
-  CHECK(route_of("/alerts").kind == Kind::kAlerts);
-  CHECK(route_of("/alerts/12").alert == 12);
+  CHECK(route_of("/incidents").kind == Kind::kIncidents);
+  CHECK(route_of("/incidents/goodput-12").kind == Kind::kIncident);
+  CHECK(route_of("/incidents/goodput-12").incident == "goodput-12");
   CHECK(route_of("/metrics").kind == Kind::kMetrics);
   CHECK(route_of("/healthz").kind == Kind::kHealth);
   CHECK(route_of("/readyz").kind == Kind::kReady);
@@ -34,8 +35,16 @@ TEST_CASE("page route: the API has the same paths below /api/v1") {
   CHECK(map.is_api);
   CHECK(map.kind == Kind::kMap);
   CHECK(route_of("/api/v1/jobs/a/steps").kind == Kind::kSteps);
+  const PageRoute mute = route_of("/api/v1/incidents/goodput-12/mute");
+  CHECK(mute.kind == Kind::kIncidentAction);
+  CHECK(mute.incident == "goodput-12");
+  CHECK(mute.action == IncidentAction::Kind::kMute);
   CHECK(!route_of("/api/v2/jobs").is_api);
   CHECK(route_of("/api/v2/jobs").kind == Kind::kNone);
+}
+
+TEST_CASE("page route: the path of an action belongs to the API only") {
+  CHECK(route_of("/incidents/goodput-12/mute").kind == Kind::kNone);
 }
 
 TEST_CASE("page route: a name may be any text, also with slashes and words that mean something") {
@@ -47,6 +56,7 @@ TEST_CASE("page route: a name may be any text, also with slashes and words that 
   CHECK(job_link("team/a b") == "/jobs/team/a%20b");
   CHECK(step_link("a", {2, 7}) == "/jobs/a/steps/2/7");
   CHECK(worker_link("a", 3, 4) == "/jobs/a/workers/3/4");
+  CHECK(incident_link("goodput-12") == "/incidents/goodput-12");
 }
 
 TEST_CASE("page route: the names of jobs are those whose links lead to their pages") {
@@ -66,7 +76,9 @@ TEST_CASE("page route: numbers that are none, or too large, are no page of a ste
   CHECK(route_of("/jobs/a/steps/x/5").kind == Kind::kJob);
   CHECK(route_of("/jobs/a/steps/4294967296/5").kind == Kind::kJob);
   CHECK(route_of("/jobs/a/workers/-1/5").kind == Kind::kJob);
-  CHECK(route_of("/alerts/x").kind == Kind::kNone);
+  CHECK(route_of("/incidents/").kind == Kind::kNone);
+  CHECK(route_of("/api/v1/incidents/goodput-12/close").kind == Kind::kNone);
+  CHECK(route_of("/api/v1/incidents/goodput-12/end/2").kind == Kind::kNone);
   CHECK(route_of("/jobs/").kind == Kind::kNone);
   CHECK(route_of("").kind == Kind::kNone);
 }

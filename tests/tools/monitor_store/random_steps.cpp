@@ -87,7 +87,8 @@ std::optional<Verdict> random_verdict(RandomStream& random) {
   if (random.below(2) == 0) verdict.link = {1, 2, random.below(4)};
   if (random.below(2) == 0) verdict.since_step = between(random, 0, 1000);
   if (random.below(2) == 0) verdict.pace = random.uniform(1, 3);
-  verdict.gain = random.uniform(1, 3);
+  if (random.below(2) == 0)
+    verdict.cost = Verdict::Cost{random.uniform(1, 9), random.uniform(0, 1), random.uniform(0, 1), 2};
   verdict.fix = {"worker=1:2"};
   verdict.sentence = "One slow worker costs this job 3.0 % of its time.";
   return verdict;
@@ -159,24 +160,27 @@ OpTrace random_rows(RandomStream& random, std::size_t rows, std::int64_t step, b
   return trace;
 }
 
-Alert random_alert(RandomStream& random, StepId at) {
-  Alert alert;
-  alert.rule = random_text(random);
-  alert.opened_at = at;
-  alert.severity = static_cast<AlertSeverity>(random.below(4));
-  alert.opened_s = random.uniform(0, 1e9);
-  alert.slowdown = random_number(random);
-  alert.cause = random_text(random);
-  if (random.below(2) == 0) alert.worker = random_place(random);
-  alert.worker_slowdown = random_number(random);
-  alert.cost_s_per_step = random_number(random);
-  if (random.below(2) == 0) alert.usd_per_day = random.uniform(0, 1e5);
-  alert.summary = random_text(random);
-  alert.next_check = random_text(random);
-  alert.fix = random_texts(random);
-  alert.verdict = random_verdict(random);
-  alert.page = random_text(random);
-  return alert;
+Incident random_incident(RandomStream& random, StepId at) {
+  Incident incident;
+  incident.key = fmt::format("goodput-{:016x}", random.bits());
+  incident.job = "job";
+  incident.severity = static_cast<AlertSeverity>(random.below(4));
+  incident.verdict = random_verdict(random).value_or(Verdict{});
+  for (std::uint64_t i = random.below(4); i > 0; --i) {
+    incident.evidence.push_back({fmt::format("rule {}", i), "worker-fault",
+                                 static_cast<AlertSeverity>(random.below(4)), at, random.below(2) == 0});
+  }
+  incident.opened_at = incident.last_seen = at;
+  incident.opened_s = random.uniform(0, 1e9);
+  incident.closed_by = random_text(random);
+  incident.merged_into = random_text(random);
+  if (random.below(2) == 0) incident.acknowledged = IncidentMark{"ann", random.uniform(0, 1e9)};
+  if (random.below(2) == 0)
+    incident.muted = IncidentMute{"bob", random.uniform(0, 1e9), random.uniform(1e9, 2e9)};
+  if (random.below(2) == 0) incident.slowdown = random.uniform(1, 3);
+  if (random.below(2) == 0) incident.usd_per_day = random.uniform(0, 1e5);
+  incident.page = random_text(random);
+  return incident;
 }
 
 StepRecord plain_step(StepId id, double finished_s, double slowdown) {
@@ -263,15 +267,6 @@ bool is_same(const OpTrace& a, const OpTrace& b) {
   return a.dp_rank == b.dp_rank && a.stage == b.stage && a.rank == b.rank && a.step == b.step &&
          a.optype == b.optype && is_same(a.start_s, b.start_s) && is_same(a.duration_s, b.duration_s) &&
          a.seq_id == b.seq_id && a.mc == b.mc && a.mb_id == b.mb_id && a.gmc == b.gmc;
-}
-
-bool is_same(const Alert& a, const Alert& b) {
-  return a.id == b.id && a.job == b.job && a.rule == b.rule && a.opened_at == b.opened_at &&
-         is_same(a.opened_s, b.opened_s) && a.closed_at == b.closed_at && is_same(a.closed_s, b.closed_s) &&
-         is_same(a.slowdown, b.slowdown) && a.cause == b.cause && a.worker == b.worker &&
-         is_same(a.worker_slowdown, b.worker_slowdown) && is_same(a.cost_s_per_step, b.cost_s_per_step) &&
-         is_same(a.usd_per_day, b.usd_per_day) && a.summary == b.summary && a.next_check == b.next_check &&
-         a.fix == b.fix && a.verdict == b.verdict && a.page == b.page && a.severity == b.severity;
 }
 
 StoreFolder::StoreFolder() {

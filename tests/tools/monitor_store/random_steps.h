@@ -17,7 +17,8 @@ namespace goodput::testing {
 // Ops in no order, some with times that are float32 values, some with a step of their own.
 [[nodiscard]] OpTrace random_rows(RandomStream& random, std::size_t rows, std::int64_t step, bool is_float32);
 
-[[nodiscard]] Alert random_alert(RandomStream& random, StepId at);
+// Of the job "job".
+[[nodiscard]] Incident random_incident(RandomStream& random, StepId at);
 
 // An analysed step of 2 x 2 workers that finished then, and nothing else.
 [[nodiscard]] StepRecord plain_step(StepId id, double finished_s, double slowdown = 1.5);
@@ -32,7 +33,6 @@ namespace goodput::testing {
 [[nodiscard]] bool is_same(const StepTotals& a, const StepTotals& b);
 [[nodiscard]] bool is_same(const StepResult& a, const StepResult& b);
 [[nodiscard]] bool is_same(const OpTrace& a, const OpTrace& b);
-[[nodiscard]] bool is_same(const Alert& a, const Alert& b);
 
 // An empty folder that goes with this, and a file in it that is not there yet.
 class StoreFolder {

@@ -137,7 +137,6 @@ TEST_CASE("store blobs: damaged ones are errors or other values, and nothing els
     return read_workers_blob(blob, read);
   });
   damage(map_blob({2, 2, {1, 2, 3, 4}}), [](std::string_view blob) { return read_map_blob(blob); });
-  damage(texts_blob({"a", "bc"}), [](std::string_view blob) { return read_texts_blob(blob); });
   const OpTrace rows = random_rows(random, 50, 7, true);
   const std::string columns = op_columns_blob(rows);
   const std::string times = times_blob(rows);

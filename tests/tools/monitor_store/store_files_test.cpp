@@ -48,14 +48,14 @@ void fill(const std::string& file, std::int64_t steps) {
 TEST_CASE("monitor store: a newer schema is refused for writing and for reading, and nothing is changed") {
   const StoreFolder folder;
   fill(folder.file(), 1);
-  run_sql(folder.file(), "PRAGMA user_version = 3");
+  run_sql(folder.file(), "PRAGMA user_version = 4");
   const std::string said =
       folder.file() +
-      ": has schema 3, and this goodput knows 2 only: use the goodput that wrote it, or a "
+      ": has schema 4, and this goodput knows 2 and 3: use the goodput that wrote it, or a "
       "newer one";
   CHECK(message_in(MonitorStore::open(folder.file(), {})) == said);
   CHECK(message_in(MonitorStore::open_for_reading(folder.file())) == said);
-  run_sql(folder.file(), "PRAGMA user_version = 2");
+  run_sql(folder.file(), "PRAGMA user_version = 3");
   CHECK(MonitorStore::open(folder.file(), {}));
 }
 
@@ -208,7 +208,8 @@ TEST_CASE("monitor store: a commit that finds no room changes nothing, and can b
   second.intake_state = "second";
   second.positions = {{.path = "/logs/a"}};
   RandomStream random(1, "full disk");
-  second.opened = {testing::random_alert(random, {0, 2})};
+  second.incidents = {testing::random_incident(random, {0, 2})};
+  second.notices = {{second.incidents.front().key, IncidentEvent::kOpens}};
   second.sinks = {"hook"};
   {
     const FileLimit limit(200'000);
@@ -218,7 +219,7 @@ TEST_CASE("monitor store: a commit that finds no room changes nothing, and can b
       CHECK(*store.intake_state("job") == "first");
       CHECK(store.positions("job")->empty());
       CHECK(!*store.has_step("job", {0, 2}));
-      CHECK(store.alerts("", false, 10)->empty());
+      CHECK(store.incidents("", false, 10)->empty());
       CHECK(store.deliveries()->empty());
       CHECK((*store.job("job"))->analysed == 1);
     }
@@ -228,7 +229,7 @@ TEST_CASE("monitor store: a commit that finds no room changes nothing, and can b
   REQUIRE_MESSAGE(done, message_in(done));
   CHECK(*store.intake_state("job") == "second");
   CHECK(is_same(**store.rows("job", {0, 2}), *second.steps.front().rows));
-  CHECK(store.alerts("", false, 10)->size() == 1);
+  CHECK(store.incidents("", false, 10)->size() == 1);
 }
 
 // ---- Killed while it commits.

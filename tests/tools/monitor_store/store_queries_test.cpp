@@ -1,4 +1,4 @@
-// Spans of steps, workers over time, alerts and their deliveries; readers beside a writer.
+// Spans of steps, workers over time, incidents and messages about them; readers beside a writer.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -16,7 +16,7 @@ using testing::commit_of;
 using testing::is_same;
 using testing::message_in;
 using testing::plain_step;
-using testing::random_alert;
+using testing::random_incident;
 using testing::StoreFolder;
 
 MonitorStore open_store(const StoreFolder& folder) {
@@ -149,68 +149,66 @@ TEST_CASE("monitor store: a worker over time, evenly spread over steps with maps
   CHECK(history->front().slowdown == std::exp(0.2231));  // 1.25
 }
 
-TEST_CASE("monitor store: alerts get ids, come back whole, and close once") {
+TEST_CASE("monitor store: incidents come back whole, and each commit says how they are now") {
   const StoreFolder folder;
   MonitorStore store = open_store(folder);
-  std::vector<Alert> opened;
+  std::vector<Incident> stored;
   for (std::uint64_t seed = 0; seed < 20; ++seed) {
-    RandomStream random(seed, "alerts");
+    RandomStream random(seed, "incidents");
     StepCommit commit = commit_of(seed % 2 == 0 ? "even" : "odd", {});
-    commit.opened = {random_alert(random, {0, static_cast<std::int64_t>(seed)})};
-    auto done = store.commit(commit);
+    Incident incident = random_incident(random, {0, static_cast<std::int64_t>(seed)});
+    incident.job = commit.job;
+    commit.incidents = {incident};
+    const auto done = store.commit(commit);
     REQUIRE_MESSAGE(done, message_in(done));
-    REQUIRE(done->size() == 1);
-    CHECK(done->front().id == static_cast<std::int64_t>(seed) + 1);
-    CHECK(done->front().job == commit.job);
-    opened.push_back(done->front());
-    CHECK(opened.back().is_open());
+    stored.push_back(std::move(incident));
   }
   StepCommit closing = commit_of("even", {});
-  opened[2].closed_s = 77.5;
-  opened[2].closed_at = StepId{1, 5};
-  closing.closed = {opened[2]};
+  stored[2].closed_s = 77.5;
+  stored[2].closed_at = StepId{1, 5};
+  stored[2].closed_by = "ann";
+  stored[2].verdict.subject = {"host", "host:n3"};
+  stored[2].last_seen = {1, 4};
+  closing.incidents = {stored[2]};
   REQUIRE(store.commit(closing));
-  const auto plain = [](Alert alert) {  // a null is a number that is none, whichever
-    for (double Alert::*member : {&Alert::slowdown, &Alert::worker_slowdown, &Alert::cost_s_per_step})
-      if (std::isnan(alert.*member)) alert.*member = std::numeric_limits<double>::quiet_NaN();
-    return alert;
-  };
-  const auto all = store.alerts("", false, 100);
+  const auto all = store.incidents("", false, 100);
   REQUIRE_MESSAGE(all, message_in(all));
   REQUIRE(all->size() == 20);
   for (std::size_t i = 0; i < 20; ++i) {
-    INFO("alert " << 20 - i);
-    CHECK(is_same((*all)[i], plain(opened[19 - i])));
+    INFO("incident " << i);
+    CHECK((*all)[i] == stored[19 - i]);
+    CHECK(*store.incident(stored[i].key) == stored[i]);
   }
-  CHECK(store.alerts("even", false, 100)->size() == 10);
-  CHECK(store.alerts("even", true, 100)->size() == 9);
-  CHECK(store.alerts("", true, 3)->size() == 3);
-  CHECK((*store.job("even"))->open_alerts == 9);
-  CHECK(!(*store.alert(99)).has_value());
-  CHECK_THROWS_AS(static_cast<void>(store.commit(closing)), InternalError);
-  CHECK(store.alerts("", true, 100)->size() == 19);
+  CHECK(store.incidents("even", false, 100)->size() == 10);
+  CHECK(store.incidents("even", true, 100)->size() == 9);
+  CHECK(store.incidents("", true, 3)->size() == 3);
+  CHECK((*store.job("even"))->open_incidents == 9);
+  CHECK(!(*store.incident("goodput-0")).has_value());
 }
 
-TEST_CASE("monitor store: an alert may open and close in one commit, and ids are not used again") {
+TEST_CASE("monitor store: an incident may open and close in one commit, and each sink is told both") {
   const StoreFolder folder;
   MonitorStore store = open_store(folder);
   RandomStream random(1, "both");
   StepCommit commit = commit_of("job", {});
-  commit.opened = {random_alert(random, {0, 1}), random_alert(random, {0, 1})};
-  commit.opened[0].rule = "a";
-  commit.opened[1].rule = "b";
-  commit.closed = {commit.opened[1]};
-  commit.closed[0].closed_s = 5;
+  commit.incidents = {random_incident(random, {0, 1}), random_incident(random, {0, 1})};
+  commit.incidents[1].closed_s = 5;
+  const std::string key = commit.incidents[1].key;
+  commit.notices = {{commit.incidents[0].key, IncidentEvent::kOpens},
+                    {key, IncidentEvent::kOpens},
+                    {key, IncidentEvent::kCloses}};
   commit.sinks = {"hook", "stderr"};
   REQUIRE(store.commit(commit));
-  CHECK((*store.alert(1))->is_open());
-  CHECK(!(*store.alert(2))->is_open());
+  CHECK((*store.incident(commit.incidents[0].key))->is_open());
+  CHECK(!(*store.incident(key))->is_open());
   const auto due = store.deliveries();
   REQUIRE(due);
   REQUIRE(due->size() == 6);
-  CHECK(due->at(4).alert == 2);
-  CHECK(due->at(4).closes);
+  CHECK(due->at(4).incident == key);
+  CHECK(due->at(4).event == IncidentEvent::kCloses);
   CHECK(due->at(4).sink == "hook");
+  commit.notices = {{"goodput-0", IncidentEvent::kOpens}};
+  CHECK_THROWS_AS(static_cast<void>(store.commit(commit)), InternalError);
 }
 
 TEST_CASE("monitor store: deliveries wait in the order in which they were queued") {
@@ -218,7 +216,8 @@ TEST_CASE("monitor store: deliveries wait in the order in which they were queued
   MonitorStore store = open_store(folder);
   RandomStream random(1, "due");
   StepCommit commit = commit_of("job", {});
-  commit.opened = {random_alert(random, {0, 1})};
+  commit.incidents = {random_incident(random, {0, 1})};
+  commit.notices = {{commit.incidents.front().key, IncidentEvent::kOpens}};
   commit.sinks = {"a", "b", "c", "d"};
   REQUIRE(store.commit(commit));
   std::vector<Delivery> due = *store.deliveries();

@@ -39,16 +39,15 @@ bool has_map(MonitorStore& store, StepId id) {
   return !(*store.step("job", id))->worker_slowdown.empty();
 }
 
-TEST_CASE("monitor store: rows are those of the last steps and of steps with alerts") {
+TEST_CASE("monitor store: rows are those of the last steps and of steps at which incidents opened") {
   const StoreFolder folder;
   MonitorStore store = open_store(folder, {.rows_of_last = 3});
   for (std::int64_t i = 0; i < 10; ++i) {
     StepRecord record = step_with_rows({0, i}, 100);
     record.keeps_rows = i == 2;
     StepCommit commit = commit_of("job", {record});
-    RandomStream random(1, "alert");
     // Opened a step later, about the one before.
-    if (i == 5) commit.opened = {testing::random_alert(random, {0, 4})};
+    if (i == 5) commit.steps_to_keep = {{0, 4}};
     REQUIRE(store.commit(commit));
   }
   CHECK(*store.steps_with_rows("job") == std::vector<StepId>{{0, 2}, {0, 4}, {0, 7}, {0, 8}, {0, 9}});
@@ -61,7 +60,7 @@ TEST_CASE("monitor store: rows are those of the last steps and of steps with ale
   CHECK((*store.step("job", {0, 6}))->worker_pace.empty());
 }
 
-TEST_CASE("monitor store: of rows of alerts there are so many, the newest, and so many bytes") {
+TEST_CASE("monitor store: of rows kept for incidents there are so many, the newest, and so many bytes") {
   const StoreFolder folder;
   const auto fill = [&](const StoreOptions& options) {
     MonitorStore store = open_store(folder, options);
@@ -73,13 +72,14 @@ TEST_CASE("monitor store: of rows of alerts there are so many, the newest, and s
     return *store.steps_with_rows("job");
   };
   SUBCASE("number") {
-    CHECK(fill({.rows_of_last = 0, .rows_of_alerts = 2}) == std::vector<StepId>{{0, 4}, {0, 5}});
+    CHECK(fill({.rows_of_last = 0, .rows_of_incidents = 2}) == std::vector<StepId>{{0, 4}, {0, 5}});
   }
   SUBCASE("bytes: the newest one stays, however large") {
-    CHECK(fill({.rows_of_last = 0, .rows_of_alerts_bytes = 1}) == std::vector<StepId>{{0, 5}});
+    CHECK(fill({.rows_of_last = 0, .rows_of_incidents_bytes = 1}) == std::vector<StepId>{{0, 5}});
   }
   SUBCASE("bytes: a step of 1000 random ops has between 6000 and 9000") {
-    CHECK(fill({.rows_of_last = 0, .rows_of_alerts_bytes = 18'500}) == std::vector<StepId>{{0, 4}, {0, 5}});
+    CHECK(fill({.rows_of_last = 0, .rows_of_incidents_bytes = 18'500}) ==
+          std::vector<StepId>{{0, 4}, {0, 5}});
   }
 }
 
@@ -117,18 +117,23 @@ TEST_CASE(
   CHECK(has_map(store, {0, 41}));
 }
 
-TEST_CASE("monitor store: steps, their layouts and closed alerts go when they are older than they are kept") {
+TEST_CASE(
+    "monitor store: steps, their layouts and closed incidents go when they are older than they are kept") {
   const StoreFolder folder;
   MonitorStore store = open_store(folder, {.keep = seconds{1000}, .rows_of_last = 2});
   RandomStream random(1, "old");
+  std::vector<std::string> keys;
   for (std::int64_t i = 0; i < 1500; ++i) {
     StepCommit commit = commit_of("job", {step_with_rows({0, i}, static_cast<double>(i), 1)});
     commit.steps.front().result.layout.vpp_size = i < 100 ? 1 : 2;
-    if (i == 10 || i == 1400) commit.opened = {testing::random_alert(random, {0, i})};
+    if (i == 10 || i == 1400) {
+      commit.incidents = {testing::random_incident(random, {0, i})};
+      keys.push_back(commit.incidents.front().key);
+    }
     if (i == 20) {
-      commit.closed = {*std::move(*store.alert(1))};
-      commit.closed.front().closed_s = 20;
-      commit.closed.front().closed_at = StepId{0, 20};
+      commit.incidents = {*std::move(*store.incident(keys[0]))};
+      commit.incidents.front().closed_s = 20;
+      commit.incidents.front().closed_at = StepId{0, 20};
     }
     REQUIRE(store.commit(commit));
   }
@@ -142,14 +147,14 @@ TEST_CASE("monitor store: steps, their layouts and closed alerts go when they ar
   const auto groups = store.steps("job", {.from = {}, .to = {}, .most = 3});
   REQUIRE(groups->size() == 3);
   for (const StepTotals& totals : *groups) CHECK(totals.id.step >= 900);
-  CHECK(!(*store.alert(1)).has_value());
-  CHECK((*store.alert(2)).has_value());
+  CHECK(!(*store.incident(keys[0])).has_value());
+  CHECK((*store.incident(keys[1])).has_value());
   CHECK((*store.job("job"))->analysed == 1500);  // of all its life
   CHECK((*store.step("job", {0, 900}))->layout.vpp_size == 2);
   thin_out(store, 1e6);
   CHECK(store.steps("job", {})->empty());
   CHECK(store.steps_with_rows("job")->empty());
-  CHECK((*store.alert(2))->is_open());
+  CHECK((*store.incident(keys[1]))->is_open());
 }
 
 TEST_CASE("monitor store: the file is as large after many steps as after some" *

@@ -149,11 +149,11 @@ TEST_CASE("monitor store: positions and states are those of the latest commit, a
   StepCommit commit = commit_of("job", {});
   commit.positions = {second, first};
   commit.intake_state = std::string("in\0take", 7);
-  commit.alert_state = "alerts";
+  commit.incident_state = "incidents";
   REQUIRE(store.commit(commit));
   CHECK(*store.positions("job") == std::vector{first, second});
   CHECK(*store.intake_state("job") == std::string("in\0take", 7));
-  CHECK(*store.alert_state("job") == "alerts");
+  CHECK(*store.incident_state("job") == "incidents");
   CHECK(store.positions("other")->empty());
   CHECK(store.intake_state("other")->empty());
 
@@ -161,11 +161,11 @@ TEST_CASE("monitor store: positions and states are those of the latest commit, a
   commit.positions = {second};
   commit.gone_files = {first.path, "/logs/never"};
   commit.intake_state = "next";
-  commit.alert_state.clear();
+  commit.incident_state.clear();
   REQUIRE(store.commit(commit));
   CHECK(*store.positions("job") == std::vector{second});
   CHECK(*store.intake_state("job") == "next");
-  CHECK(*store.alert_state("job") == "alerts");
+  CHECK(*store.incident_state("job") == "incidents");
 }
 
 }  // namespace

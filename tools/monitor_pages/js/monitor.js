@@ -76,7 +76,7 @@
       // After an answer that was no stream the browser gives up.
       if (source?.readyState === EventSource.CLOSED) setTimeout(listen, 5000);
     };
-    for (const name of ["step", "alert"]) source.addEventListener(name, renewSoon);
+    for (const name of ["step", "incident"]) source.addEventListener(name, renewSoon);
   };
   if (topic) {
     listen();
