@@ -65,6 +65,7 @@ struct Incident {
   std::string merged_into;         // the key of the incident that it turned out to be part of
   std::optional<IncidentMark> acknowledged;
   std::optional<IncidentMute> muted;
+  bool is_told = false;               // somebody was sent a message about it
   std::optional<double> slowdown;     // S, mean over the steps that opened it; absent: no step shows it
   std::optional<double> usd_per_day;  // what it costs; absent: unknown, or no price of a GPU-hour is known
   std::string page;                   // link to its page; empty: no page is served

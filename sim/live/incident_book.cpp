@@ -13,7 +13,6 @@ namespace {
 
 constexpr std::size_t kMaxWatchedIncidents = 16;  // per rule
 constexpr std::int32_t kOrphanSteps = 10;
-constexpr double kLongestWaitS = 60;
 constexpr double kHoursPerDay = 24;
 constexpr std::size_t kMissingSteps = 20;
 constexpr std::size_t kMissingWorkers = 64;  // remembered per step
@@ -150,7 +149,13 @@ IncidentChanges IncidentBook::take(const StepResult& step) {
   const StepTotals& totals = step.totals;
   if (const double time_s = time_of(totals); time_s > 0) time_s_ = time_s;
   silent_s_ = 0;
-  if (has_step_ && totals.id.run < latest_.run) return changes;  // of a run that is over
+  for (RuleWatch& watch : watches_) {
+    if (std::holds_alternative<SilenceRule>(watch.rule.condition)) watch.subjects.clear();
+  }
+  if (has_step_ && totals.id.run < latest_.run) {  // of a run that is over
+    settle(changes);
+    return changes;
+  }
   if (has_step_ && totals.id.run > latest_.run) begin_run();
   latest_ = totals.id;
   has_step_ = true;
@@ -180,7 +185,7 @@ IncidentChanges IncidentBook::take(const StepResult& step) {
 IncidentChanges IncidentBook::wait(double waited_s, double now_s) {
   IncidentChanges changes;
   if (!has_step_) return changes;
-  silent_s_ += std::clamp(waited_s, 0.0, kLongestWaitS);
+  silent_s_ += std::max(waited_s, 0.0);
   time_s_ = now_s;
   for (RuleWatch& watch : watches_) {
     const auto* rule = std::get_if<SilenceRule>(&watch.rule.condition);
@@ -226,6 +231,7 @@ void IncidentBook::rename(Incident& incident) {
   const std::string before = incident.key;
   incident.key = incident_key(context_.job, incident.verdict.subject, incident.opened_at);
   incident.page = page_of(incident.key);
+  mute_as_before(incident);
   for (RuleWatch& watch : watches_) {
     for (auto& [name, subject] : watch.subjects) {
       if (subject.incident == before) subject.incident = incident.key;
@@ -235,6 +241,10 @@ void IncidentBook::rename(Incident& incident) {
 
 std::string IncidentBook::page_of(const std::string& key) const {
   return context_.pages.empty() ? "" : fmt::format("{}/incidents/{}", context_.pages, key);
+}
+
+void IncidentBook::mark_told(std::string_view key) {
+  if (Incident* incident = incidents_.find(key)) incident->is_told = true;
 }
 
 bool IncidentBook::acknowledge(std::string_view key, IncidentMark mark) {
@@ -251,7 +261,7 @@ bool IncidentBook::mute(std::string_view key, IncidentMute mute) {
   std::erase_if(mutes_, [&](const SubjectMute& one) {
     return one.subject == subject || one.mute.until_s <= mute.at_s;
   });
-  mutes_.push_back({subject, mute});
+  mutes_.push_back({subject, incident->severity, mute});
   incident->muted = std::move(mute);
   return true;
 }
@@ -261,6 +271,11 @@ std::optional<IncidentChange> IncidentBook::end(std::string_view key, const Inci
   if (incident == nullptr) return std::nullopt;
   const std::string anywhere = kAnywhere + incident->verdict.kind;
   for (RuleWatch& watch : watches_) {
+    if (std::holds_alternative<SilenceRule>(watch.rule.condition)) {
+      // It stays noticed until the next step.
+      for (auto& [name, subject] : watch.subjects) subject.incident.clear();
+      continue;
+    }
     std::erase_if(watch.subjects, [&](const auto& one) {
       return one.second.incident == key || (one.first == anywhere && one.second.incident.empty());
     });
@@ -293,13 +308,7 @@ void IncidentBook::close_moved(IncidentChanges& changes) {
   for (const Incident& incident : incidents_.all()) {
     if (has_moved(incident.verdict, layout_)) moved.push_back(incident.key);
   }
-  for (const std::string& key : moved) {
-    for (RuleWatch& watch : watches_) {
-      std::erase_if(watch.subjects, [&key](const auto& one) { return one.second.incident == key; });
-    }
-    incidents_.close(key, latest_, time_s_, "", changes);
-    orphans_.erase(key);
-  }
+  for (const std::string& key : moved) forget(key, changes);
 }
 
 // ---- What each rule looks at.
@@ -308,7 +317,7 @@ void IncidentBook::look_at(RuleWatch& watch, const SlowdownRule& rule, const Ste
                            IncidentChanges& changes) {
   if (step.totals.status != StepStatus::kAnalysed) return;
   if (!count(watch, "", against(rule.level, step.totals.slowdown), rule.patience)) return;
-  if (is_slowness_open() || waits_for_cause(watch.subjects[""])) return;
+  if (is_slowness_explained() || waits_for_cause(watch.subjects[""])) return;
   const WatchedSubject& subject = watch.subjects[""];
   const double slowdown = mean_over(subject, &RecentStep::slowdown);
   const double lost_s = mean_over(subject, &RecentStep::lost_s);
@@ -366,10 +375,9 @@ void IncidentBook::look_at(RuleWatch& watch, const WorkerRule& rule, const StepR
   }
 }
 
-void IncidentBook::look_at(RuleWatch& watch, const SilenceRule& /*rule*/, const StepResult& /*step*/,
-                           IncidentChanges& /*changes*/) {
-  watch.subjects.clear();
-}
+// Any step ends silence: take() has seen to that.
+void IncidentBook::look_at(RuleWatch& /*watch*/, const SilenceRule& /*rule*/, const StepResult& /*step*/,
+                           IncidentChanges& /*changes*/) {}
 
 void IncidentBook::look_at(RuleWatch& watch, const IncompleteRule& rule, const StepResult& step,
                            IncidentChanges& changes) {
@@ -394,7 +402,7 @@ void IncidentBook::look_at(RuleWatch& watch, const WorseningRule& rule, const St
   const std::optional<SlowdownTrend> trend = find_rise(watch.slowdowns, rule.by / 2);
   const Sighting sighting{trend && trend->rise >= rule.by, !trend};
   if (!count(watch, "", sighting, {.steps = 1, .close_steps = rule.close_steps})) return;
-  if (is_slowness_open() || waits_for_cause(watch.subjects[""])) return;
+  if (is_slowness_explained() || waits_for_cause(watch.subjects[""])) return;
   notice(watch, "", worsening_verdict(*trend, watch.steps), trend->last, changes);
 }
 
@@ -450,12 +458,13 @@ void IncidentBook::notice(RuleWatch& watch, const std::string& key, Verdict verd
   incident.slowdown = slowdown;
   incident.usd_per_day = usd_per_day(verdict);
   incident.page = page_of(incident_key(context_.job, verdict.subject, incident.opened_at));
-  for (const SubjectMute& one : mutes_) {
-    if (one.subject == verdict.subject.key && time_s_ < one.mute.until_s) incident.muted = one.mute;
-  }
   incident.verdict = std::move(verdict);
   const std::size_t before = changes.size();
   const std::string joined = incidents_.add(std::move(incident), layout_, changes);
+  mute_as_before(*incidents_.find(joined));
+  for (std::size_t i = before; i < changes.size(); ++i) {
+    if (changes[i].incident.key == joined) changes[i].incident.muted = incidents_.find(joined)->muted;
+  }
   watch.subjects[key].incident = joined;
   watch.subjects[key].gone = 0;
   orphans_.erase(joined);
@@ -467,6 +476,15 @@ void IncidentBook::notice(RuleWatch& watch, const std::string& key, Verdict verd
       }
     }
     orphans_.erase(changes[i].incident.key);
+  }
+}
+
+// A person has muted its subject, and it is no more severe than it was then.
+void IncidentBook::mute_as_before(Incident& incident) const {
+  for (const SubjectMute& one : mutes_) {
+    const bool applies = one.subject == incident.verdict.subject.key && incident.severity <= one.severity &&
+                         time_s_ < one.mute.until_s;
+    if (applies && !incident.muted) incident.muted = one.mute;
   }
 }
 
@@ -483,10 +501,16 @@ void IncidentBook::settle(IncidentChanges& changes) {
     const auto orphan = orphans_.find(incident.key);
     if (!holds && (orphan == orphans_.end() || orphan->second >= kOrphanSteps)) over.push_back(incident.key);
   }
-  for (const std::string& key : over) {
-    incidents_.close(key, latest_, time_s_, "", changes);
-    orphans_.erase(key);
+  for (const std::string& key : over) forget(key, changes);
+}
+
+// Closes it, whatever the rules see of it.
+void IncidentBook::forget(const std::string& key, IncidentChanges& changes) {
+  for (RuleWatch& watch : watches_) {
+    std::erase_if(watch.subjects, [&key](const auto& one) { return one.second.incident == key; });
   }
+  incidents_.close(key, latest_, time_s_, "", changes);
+  orphans_.erase(key);
 }
 
 bool IncidentBook::watches_incident(const RuleWatch& watch, const std::string& key) {
@@ -528,10 +552,19 @@ Sighting IncidentBook::sighting_of(const WatchedSubject& subject, const std::str
   return sighting;
 }
 
+// No step has shown it, so it hides nothing.
+bool IncidentBook::is_only_behind(const std::string& key) const {
+  return std::ranges::any_of(watches_, [&key](const RuleWatch& watch) {
+    return std::ranges::any_of(watch.subjects, [&key](const auto& one) {
+      return one.second.incident == key && one.second.is_behind;
+    });
+  });
+}
+
 bool IncidentBook::is_hidden(const WatchedSubject& subject, const Incident& incident, const StepResult& step,
                              double level) const {
   const bool is_larger_open = std::ranges::any_of(incidents_.all(), [&](const Incident& other) {
-    if (other.key == incident.key || !has_cause(other.verdict)) return false;
+    if (other.key == incident.key || !has_cause(other.verdict) || is_only_behind(other.key)) return false;
     if (subject.is_behind) return other.opened_at <= incident.opened_at;
     return other.opened_at >= incident.last_seen && gain_of(other) > gain_of(incident);
   });
@@ -587,9 +620,12 @@ Verdict IncidentBook::verdict_on_cause(const std::string& key, const CauseRule& 
   return verdict;
 }
 
-bool IncidentBook::is_slowness_open() const {
+// Whether an incident other than unexplained slowness of the whole job accounts for it.
+bool IncidentBook::is_slowness_explained() const {
   return std::ranges::any_of(incidents_.all(), [](const Incident& incident) {
-    return incident.verdict.kind != kSilenceKind && incident.verdict.kind != kIncompleteKind;
+    const Verdict& verdict = incident.verdict;
+    if (verdict.kind == kSilenceKind || verdict.kind == kIncompleteKind) return false;
+    return has_cause(verdict) || verdict.subject.type != "job";
   });
 }
 

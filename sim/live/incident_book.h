@@ -57,7 +57,7 @@ struct RuleWatch {
 //
 // - Analyzed steps say everything; refused ones only that they are not incomplete; incomplete ones only that;
 //   skipped ones only that the job lives.
-// - S and its trend open an incident only while no other slowness is open, and wait for causes that are about
+// - S and its trend are noticed only while no other slowness is open, and wait for causes that are about
 //   to be noticed.
 // - A cause that a larger incident hides stays open: steps after that one opened that do not show it say
 //   nothing, unless the workers it is about keep pace with their peers again.
@@ -93,6 +93,9 @@ class IncidentBook {
   // the key that belongs to it. Returns the incident. REQUIRES: it is open.
   Incident explain(const std::string& key, Verdict verdict);
 
+  // Somebody was sent a message about it.
+  void mark_told(std::string_view key);
+
   // Done by a person. False: there is no such open incident.
   [[nodiscard]] bool acknowledge(std::string_view key, IncidentMark mark);
   // No messages about this subject until then, also if it closes and opens again.
@@ -105,6 +108,7 @@ class IncidentBook {
  private:
   struct SubjectMute {
     std::string subject;
+    AlertSeverity severity = AlertSeverity::kWarning;  // when it was muted
     IncidentMute mute;
   };
 
@@ -128,6 +132,8 @@ class IncidentBook {
   [[nodiscard]] std::string page_of(const std::string& key) const;
   // Marks the evidence that no longer holds, and closes incidents of which none does.
   void settle(IncidentChanges& changes);
+  void forget(const std::string& key, IncidentChanges& changes);
+  void mute_as_before(Incident& incident) const;
   [[nodiscard]] static bool watches_incident(const RuleWatch& watch, const std::string& key);
 
   // `own`: the key of the incident that the subject is evidence of.
@@ -140,7 +146,8 @@ class IncidentBook {
   [[nodiscard]] bool is_hidden(const WatchedSubject& subject, const Incident& incident,
                                const StepResult& step, double level) const;
   [[nodiscard]] Verdict verdict_on_cause(const std::string& key, const CauseRule& rule, SeenSteps seen) const;
-  [[nodiscard]] bool is_slowness_open() const;
+  [[nodiscard]] bool is_only_behind(const std::string& key) const;
+  [[nodiscard]] bool is_slowness_explained() const;
   bool waits_for_cause(WatchedSubject& subject) const;
   [[nodiscard]] double mean_over(const WatchedSubject& subject, double RecentStep::*figure) const;
   [[nodiscard]] std::optional<double> usd_per_day(const Verdict& verdict) const;

@@ -138,7 +138,8 @@ std::string IncidentBook::save() const {
   for (const RecentStep& step : recent_.steps()) recent.push_back(to_json_value(step));
   Json mutes = Json::array();
   for (const SubjectMute& one : mutes_)
-    mutes.push_back({one.subject, one.mute.by, one.mute.at_s, one.mute.until_s});
+    mutes.push_back(
+        {one.subject, static_cast<int>(one.severity), one.mute.by, one.mute.at_s, one.mute.until_s});
   const Json state = {{"version", kStateVersion},
                       {"latest", has_step_ ? to_json_value(latest_) : Json()},
                       {"forgotten", to_json_value(forgotten_)},
@@ -176,7 +177,8 @@ Status IncidentBook::read_state(std::string_view text) {
     orphans_ = state.at("orphans").get<std::map<std::string, std::int32_t>>();
     for (const Json& one : state.at("mutes")) {
       mutes_.push_back({one.at(0).get<std::string>(),
-                        {one.at(1).get<std::string>(), number_from(one.at(2)), number_from(one.at(3))}});
+                        one.at(1).get<AlertSeverity>(),
+                        {one.at(2).get<std::string>(), number_from(one.at(3)), number_from(one.at(4))}});
     }
     for (const Json& one : state.at("watches")) {
       const auto watch = std::ranges::find_if(watches_, [&one](const RuleWatch& known) {

@@ -25,7 +25,8 @@ bool is_part_of_machine(const Verdict::Subject& subject) {
 bool explains(const Verdict& cause, const Verdict& known, const JobLayout& layout) {
   const bool is_narrower = covers(known, cause, layout);
   if (!is_unexplained(known) || !(is_narrower || covers(cause, known, layout))) return false;
-  return has_cause(cause) || (cause.subject.type == "worker" && known.subject.type == "job");
+  return has_cause(cause) ||
+         (is_unexplained(cause) && cause.subject.type == "worker" && known.subject.type == "job");
 }
 
 bool widens(const Verdict& fault, const Verdict& known, const JobLayout& layout) {
@@ -77,6 +78,7 @@ std::string OpenIncidents::add(Incident incident, const JobLayout& layout, Incid
     same.erase(same.begin());
     const StepId at = incident.opened_at;
     const double at_s = incident.opened_s;
+    for (const std::string& other : same) take_over(*find(other), kept);
     join(kept, std::move(incident), true, changes);
     for (const std::string& other : same) {
       find(other)->merged_into = key;
@@ -117,6 +119,14 @@ void OpenIncidents::join(Incident& known, Incident&& incident, bool replaces_ver
   }
   if (is_more_severe) known.muted.reset();  // who muted it did not know
   if (replaces_verdict || is_more_severe) changes.push_back({known, IncidentEvent::kChanges});
+}
+
+// What is known of an incident that merges into `kept`.
+void OpenIncidents::take_over(const Incident& other, Incident& kept) {
+  kept.severity = std::max(kept.severity, other.severity);
+  kept.last_seen = std::max(kept.last_seen, other.last_seen);
+  kept.evidence.insert(kept.evidence.end(), other.evidence.begin(), other.evidence.end());
+  if (!kept.acknowledged) kept.acknowledged = other.acknowledged;
 }
 
 void OpenIncidents::close(std::string_view key, StepId at, double at_s, const std::string& by,

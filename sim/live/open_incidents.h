@@ -49,6 +49,7 @@ class OpenIncidents {
   [[nodiscard]] std::vector<Incident>& all() { return incidents_; }
 
  private:
+  static void take_over(const Incident& other, Incident& kept);
   void join(Incident& known, Incident&& incident, bool replaces_verdict, IncidentChanges& changes);
 
   std::vector<Incident> incidents_;

@@ -156,7 +156,8 @@ class Silence(unittest.TestCase):
         for folder in (silent, busy):
             folder.mkdir(parents=True)
         steps = log_writer.read_job(made("busy", [], 120, "small-plan"))
-        made("silent", [], 3, "small-plan").rename(silent / "rank0.log")
+        log = made("silent", [], 3, "small-plan")
+        (silent / "rank0.log").write_bytes(log.read_bytes() + b"half a line, as of a job that was killed")
         with Monitor(options.goodput, (silent, busy, "--db", database, "--no-pages", "--rules", rules)) as running:
             writer = threading.Thread(target=log_writer.write_all, args=(steps, log_writer.Manner(), busy, 8.0))
             writer.start()

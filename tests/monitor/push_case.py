@@ -62,6 +62,8 @@ def run(usage):
     parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(1 << 32))
     parser.add_argument("tests", nargs="*")
     options = parser.parse_args()
+    if not os.path.exists(options.failing_sync):
+        parser.error(f"{options.failing_sync} is not there: build the target failing_sync")
     print(f"seed {options.seed}", flush=True)
     result = unittest.main(argv=[sys.argv[0], *options.tests], exit=False, verbosity=2).result
     return 0 if result.wasSuccessful() else 1

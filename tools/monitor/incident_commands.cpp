@@ -2,9 +2,10 @@
 
 #include <curl/curl.h>
 #include <fmt/format.h>
+#include <pwd.h>
+#include <unistd.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <memory>
 #include <utility>
 
@@ -80,17 +81,14 @@ Result<ApiAnswer> call_api(const std::string& url, const std::optional<AccessTok
 }
 
 std::string user_name() {
-  for (const char* name : {"LOGNAME", "USER"}) {
-    if (const char* value = std::getenv(name); value != nullptr && *value != '\0') return value;
-  }
-  return "";
+  const passwd* user = getpwuid(getuid());
+  return user == nullptr ? "" : user->pw_name;
 }
 
 std::string line_of(const Json& incident) {
-  const std::string state = incident.at("state").get<std::string>();
-  return fmt::format("{}  {} since step {}  {}: {}", incident.at("key").get<std::string>(), state,
-                     incident.at("opened_step").get<std::int64_t>(), incident.at("job").get<std::string>(),
-                     incident.at("sentence").get<std::string>());
+  return fmt::format("{}  opened at step {}, {}  {}: {}", incident.at("key").get<std::string>(),
+                     incident.at("opened_step").get<std::int64_t>(), incident.at("state").get<std::string>(),
+                     incident.at("job").get<std::string>(), incident.at("sentence").get<std::string>());
 }
 
 }  // namespace

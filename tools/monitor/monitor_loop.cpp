@@ -293,9 +293,14 @@ std::uint64_t MonitorLoop::unread_of(const Job& job) const {
 }
 
 std::vector<std::string> MonitorLoop::read_jobs() const {
+  std::set<const Job*> unread;
+  for (const FileNumber file : files_->readable()) {
+    const auto state = file_states_.find(file);
+    if (state != file_states_.end()) unread.insert(state->second.job);
+  }
   std::vector<std::string> names;
   for (const auto& job : jobs_) {
-    if (unread_of(*job) == 0) names.push_back(job->intake.facts().name);
+    if (!unread.contains(job.get())) names.push_back(job->intake.facts().name);
   }
   return names;
 }

@@ -55,7 +55,7 @@ class MonitorLoop {
   // Called once a round.
   std::function<void()> on_round;
   [[nodiscard]] std::vector<std::string> job_names() const;
-  // Jobs of which all that is there was read. On the thread of run().
+  // Jobs of which all that is there was read, but for a last line without an end. On the thread of run().
   [[nodiscard]] std::vector<std::string> read_jobs() const;
 
  private:

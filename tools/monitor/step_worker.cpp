@@ -13,7 +13,8 @@
 namespace goodput {
 namespace {
 
-constexpr double kRoundS = 1;  // between rounds: deliveries, silence, what is too old
+constexpr double kRoundS = 1;         // between rounds: deliveries, silence, what is too old
+constexpr double kLongestLookS = 60;  // between two looks at the files of a job
 constexpr std::size_t kMaxOpenIncidents = 1000;
 // What may fail, as MonitorState::problems has it.
 constexpr const char* kResults = "results";
@@ -25,15 +26,6 @@ constexpr std::chrono::milliseconds kPause{200};
 bool is_about_steps(const Incident& incident) {
   return incident.verdict.kind != kSilenceKind && incident.verdict.kind != kIncompleteKind &&
          incident.verdict.kind != kWorseningKind;
-}
-
-// Whoever muted it does not want to hear of it; one that opened muted was never told, so neither is its end.
-bool is_told(const IncidentChange& change, double now_s) {
-  const Incident& incident = change.incident;
-  if (!incident.muted) return true;
-  if (change.event == IncidentEvent::kCloses)
-    return !incident.is_muted(incident.opened_s) || incident.muted->at_s > incident.opened_s;
-  return !incident.is_muted(now_s);
 }
 
 // What would undo the causes of all open incidents.
@@ -116,7 +108,15 @@ void StepWorker::join() {
 void StepWorker::note_read(const std::vector<std::string>& jobs) {
   const double now_s = steady_time_s();
   const std::lock_guard lock(mutex_);
-  for (const std::string& job : jobs) quiet_[job].read_at_s = now_s;
+  for (auto& [job, quiet] : quiet_) {
+    if (std::ranges::find(jobs, job) == jobs.end()) quiet.read_at_s = 0;
+  }
+  for (const std::string& job : jobs) {
+    QuietJob& quiet = quiet_[job];
+    // Time in which the monitor itself stood still says nothing about the job.
+    if (quiet.read_at_s > 0) quiet.quiet_s += std::min(now_s - quiet.read_at_s, kLongestLookS);
+    quiet.read_at_s = now_s;
+  }
 }
 
 std::future<Result<std::optional<Incident>>> StepWorker::act(IncidentAction action) {
@@ -135,7 +135,7 @@ void StepWorker::run() {
       process(*std::move(queued));
       queue_.done(job);
       const std::lock_guard lock(mutex_);
-      quiet_[job].counted_s = steady_time_s();
+      quiet_[job] = {.read_at_s = steady_time_s()};
     } else if (queue_.is_closed()) {
       return;
     }
@@ -211,8 +211,9 @@ void StepWorker::process(QueuedStep queued) {
 void StepWorker::explain(const QueuedStep& queued, const AnalysedStep& analysed, IncidentBook& book,
                          IncidentChanges& changes) {
   for (std::size_t i = 0; i < changes.size(); ++i) {
-    const Incident incident = changes[i].incident;
-    if (changes[i].event == IncidentEvent::kCloses || !is_about_steps(incident)) continue;
+    const auto open = std::ranges::find(book.open(), changes[i].incident.key, &Incident::key);
+    if (open == book.open().end() || !is_about_steps(*open)) continue;
+    const Incident incident = *open;
     const std::vector<OpTrace> rows = recent_rows(queued.job.name, analysed, incident.verdict.since_step);
     if (rows.front().size() == 0) continue;
     try {
@@ -252,17 +253,27 @@ std::vector<OpTrace> StepWorker::recent_rows(const std::string& job, const Analy
   return rows;
 }
 
-void StepWorker::fill(const IncidentBook& book, const IncidentChanges& changes, double now_s,
+// Nobody is told about a muted incident, nor about the end of one that nobody was told about.
+void StepWorker::fill(IncidentBook& book, const IncidentChanges& changes, double now_s,
                       StepCommit& commit) const {
-  commit.incident_state = book.save();
-  commit.incidents = book.open();
-  commit.sinks = options_.sinks;
+  for (const Incident& incident : book.open()) {
+    if (incident.is_told || incident.is_muted(now_s)) continue;
+    commit.notices.push_back({incident.key, IncidentEvent::kOpens});
+  }
+  const auto opens_now = commit.notices;
+  for (const IncidentNotice& notice : opens_now) book.mark_told(notice.key);
   for (const IncidentChange& change : changes) {
     const Incident& incident = change.incident;
-    if (change.event == IncidentEvent::kCloses) commit.incidents.push_back(incident);
     if (change.event == IncidentEvent::kOpens) commit.steps_to_keep.push_back(incident.opened_at);
-    if (is_told(change, now_s)) commit.notices.push_back({incident.key, change.event});
+    const bool is_news = change.event == IncidentEvent::kChanges && !incident.is_muted(now_s) &&
+                         std::ranges::find(opens_now, incident.key, &IncidentNotice::key) == opens_now.end();
+    if (incident.is_told && (is_news || change.event == IncidentEvent::kCloses))
+      commit.notices.push_back({incident.key, change.event});
+    if (change.event == IncidentEvent::kCloses) commit.incidents.push_back(incident);
   }
+  commit.incidents.insert(commit.incidents.end(), book.open().begin(), book.open().end());
+  commit.incident_state = book.save();
+  commit.sinks = options_.sinks;
 }
 
 bool StepWorker::commit(const StepCommit& commit) {
@@ -297,10 +308,8 @@ void StepWorker::count_silence(double now_s) {
     double waited_s = 0;
     {
       const std::lock_guard lock(mutex_);
-      QuietJob& quiet = quiet_[job];
-      const bool is_quiet = quiet.read_at_s > quiet.counted_s && queue_.is_idle(job);
-      if (is_quiet && quiet.counted_s > 0) waited_s = quiet.read_at_s - quiet.counted_s;
-      quiet.counted_s = is_quiet ? quiet.read_at_s : std::max(quiet.counted_s, steady_time_s() - kRoundS);
+      waited_s = std::exchange(quiet_[job].quiet_s, 0.0);
+      if (!queue_.is_idle(job)) waited_s = 0;
     }
     const IncidentChanges changes = book.wait(waited_s, now_s);
     if (changes.empty()) continue;

@@ -76,10 +76,9 @@ class StepWorker {
     IncidentAction action;
     std::promise<Result<std::optional<Incident>>> done;
   };
-  // When a job was last seen without anything unread, and up to when its silence was counted.
   struct QuietJob {
-    double read_at_s = 0;  // steady_time_s()
-    double counted_s = 0;
+    double read_at_s = 0;  // when nothing of it was unread, the latest time; steady_time_s()
+    double quiet_s = 0;    // for so long since silence was counted last
   };
 
   void run();
@@ -93,7 +92,7 @@ class StepWorker {
   [[nodiscard]] std::vector<OpTrace> recent_rows(const std::string& job, const AnalysedStep& latest,
                                                  std::optional<std::int64_t> since_step);
   // What of these changes is to be stored, and told to the sinks.
-  void fill(const IncidentBook& book, const IncidentChanges& changes, double now_s, StepCommit& commit) const;
+  void fill(IncidentBook& book, const IncidentChanges& changes, double now_s, StepCommit& commit) const;
   // False: given up.
   bool commit(const StepCommit& commit);
   void tell(const std::string& job, const IncidentChanges& changes) const;

@@ -17,7 +17,8 @@ namespace {
 constexpr const char* kIncidentColumns =
     "SELECT key, jobs.name, severity, opened_run, opened_step, opened_s, last_run, last_step, closed_run, "
     "closed_step, closed_s, closed_by, merged_into, acknowledged_by, acknowledged_s, muted_by, muted_s, "
-    "muted_until_s, slowdown, usd_per_day, page, evidence, verdict FROM incidents JOIN jobs ON jobs.id = "
+    "muted_until_s, slowdown, usd_per_day, page, evidence, verdict, told FROM incidents JOIN jobs ON jobs.id "
+    "= "
     "incidents.job ";
 
 Incident read_columns(const StoreStatement& row) {
@@ -37,6 +38,7 @@ Incident read_columns(const StoreStatement& row) {
   incident.slowdown = row.optional_real(18);
   incident.usd_per_day = row.optional_real(19);
   incident.page = row.text(20);
+  incident.is_told = row.integer(23) != 0;
   return incident;
 }
 
@@ -88,7 +90,8 @@ Status store_incident(StoreConnection& connection, std::int64_t job, const Incid
           "INSERT INTO incidents (key, job, subject_type, subject_key, kind, severity, opened_run, "
           "opened_step, opened_s, last_run, last_step, closed_run, closed_step, closed_s, closed_by, "
           "merged_into, acknowledged_by, acknowledged_s, muted_by, muted_s, muted_until_s, slowdown, "
-          "cost_s_per_step, usd_per_day, sentence, next_check, page, evidence, verdict) VALUES (?, ?, ?, ?, "
+          "cost_s_per_step, usd_per_day, sentence, next_check, page, evidence, verdict, told) VALUES (?, ?, "
+          "?, ?, ?, "
           "?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (key) DO "
           "UPDATE SET subject_type = excluded.subject_type, subject_key = excluded.subject_key, kind = "
           "excluded.kind, severity = excluded.severity, last_run = excluded.last_run, last_step = "
@@ -99,7 +102,7 @@ Status store_incident(StoreConnection& connection, std::int64_t job, const Incid
           "muted_until_s = excluded.muted_until_s, slowdown = excluded.slowdown, cost_s_per_step = "
           "excluded.cost_s_per_step, usd_per_day = excluded.usd_per_day, sentence = excluded.sentence, "
           "next_check = excluded.next_check, page = excluded.page, evidence = excluded.evidence, verdict = "
-          "excluded.verdict"));
+          "excluded.verdict, told = excluded.told"));
   const Verdict& verdict = incident.verdict;
   const auto closed_run = incident.closed_at ? std::optional(incident.closed_at->run) : std::nullopt;
   const auto closed_step = incident.closed_at ? std::optional(incident.closed_at->step) : std::nullopt;
@@ -116,7 +119,7 @@ Status store_incident(StoreConnection& connection, std::int64_t job, const Incid
       acknowledged ? std::optional(acknowledged->at_s) : std::nullopt,
       muted ? std::optional(muted->by) : std::nullopt, muted ? std::optional(muted->at_s) : std::nullopt,
       muted ? std::optional(muted->until_s) : std::nullopt, incident.slowdown, cost, incident.usd_per_day,
-      verdict.sentence, verdict.next_check, incident.page, evidence, verdict_json);
+      verdict.sentence, verdict.next_check, incident.page, evidence, verdict_json, incident.is_told);
   return insert.run();
 }
 

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "sim/analysis/verdict_json.h"
+#include "sim/base/hash.h"
 #include "sim/live/incident.h"
 #include "tools/monitor_store/blob_archive.h"
 #include "tools/monitor_store/incident_rows.h"
@@ -23,11 +24,27 @@ struct OldAlert {
   Incident incident;
 };
 
+// By how the summary of such an alert began.
+std::string kind_without_cause(const std::string& summary) {
+  if (summary.starts_with("no step for ")) return kSilenceKind;
+  return summary.find(" incomplete") != std::string::npos ? kIncompleteKind : kUnexplained;
+}
+
+// As it was sent to receivers.
+std::string alert_key(std::int64_t id, const Incident& alert, const std::string& rule) {
+  Hash hash;
+  hash.add(std::string_view(alert.job));
+  hash.add(std::string_view(rule));
+  hash.add(alert.opened_s);
+  return fmt::format("goodput-{}-{:016x}", id, hash.value());
+}
+
 Verdict old_verdict(const StoreStatement& row, std::vector<std::string> fix) {
   Verdict verdict;
   const std::string cause = row.text(9);
-  verdict.kind = cause.empty() ? kUnexplained : cause;
-  verdict.subject = {"job", "job"};
+  verdict.sentence = row.text(16);
+  verdict.kind = cause.empty() ? kind_without_cause(verdict.sentence) : cause;
+  verdict.subject = {"job", verdict.kind == kSilenceKind ? "job:silence" : "job"};
   if (!row.is_null(10)) {
     verdict.workers = {{row.integer_as<std::size_t>(10), row.integer_as<std::size_t>(11),
                         row.integer_as<std::int32_t>(12), row.text(13)}};
@@ -39,7 +56,6 @@ Verdict old_verdict(const StoreStatement& row, std::vector<std::string> fix) {
     const double share = 1 - 1 / slowdown;
     verdict.cost = Verdict::Cost{lost_s / share, lost_s, share, slowdown};
   }
-  verdict.sentence = row.text(16);
   verdict.next_check = row.text(17);
   verdict.fix = std::move(fix);
   return verdict;
@@ -74,9 +90,13 @@ Result<std::vector<OldAlert>> read_alerts(StoreConnection& connection) {
     incident.closed_s = query.optional_real(21);
     incident.evidence = {
         {query.text(2), incident.verdict.kind, incident.severity, incident.opened_at, incident.is_open()}};
+    incident.is_told = true;
     if (query.real(8) > 1) incident.slowdown = query.real(8);
     incident.usd_per_day = query.optional_real(15);
-    incident.key = incident_key(incident.job, incident.verdict.subject, incident.opened_at);
+    // Receivers know open alerts by this key, and wait for their end.
+    incident.key = incident.is_open()
+                       ? alert_key(alert.id, incident, query.text(2))
+                       : incident_key(incident.job, incident.verdict.subject, incident.opened_at);
     alerts.push_back(std::move(alert));
   }
 }
@@ -126,6 +146,7 @@ CREATE TABLE incidents (
   muted_by TEXT,
   muted_s REAL,
   muted_until_s REAL,
+  told INTEGER NOT NULL,
   slowdown REAL,
   cost_s_per_step REAL,
   usd_per_day REAL,
@@ -170,8 +191,8 @@ Status upgrade_alerts(StoreConnection& connection) {
                 connection.prepare(
                     "INSERT INTO deliveries (incident, sink, event, attempts, next_try_s, refused) SELECT "
                     "incidents.id, sink, CASE closes WHEN 0 THEN 0 ELSE 2 END, attempts, next_try_s, refused "
-                    "FROM old_deliveries JOIN incidents ON incidents.key = ?1 WHERE alert = ?2 ORDER BY "
-                    "old_deliveries.id"));
+                    "FROM old_deliveries JOIN incidents ON incidents.key = ?1 WHERE alert = ?2 AND "
+                    "(closes = 0 OR closed_s IS NOT NULL) ORDER BY old_deliveries.id"));
     insert.bind(key, alert);
     GOODPUT_TRY_STATUS(insert.run());
   }

@@ -3,6 +3,7 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <set>
 #include <string>
 #include <utility>
@@ -186,6 +187,66 @@ TEST_CASE("incidents: incidents about workers merge into the oldest when their r
   CHECK(into == oldest);
   CHECK(key_of(book) == oldest);
   CHECK(take(book, job, 2, {}) == "-replica:1;");
+}
+
+TEST_CASE("incidents: one that others merge into keeps their severity, evidence and acknowledgment") {
+  SteppedJob job;
+  AlertRule rows = incomplete_rule();
+  rows.severity = AlertSeverity::kCritical;
+  IncidentBook book = book_of({cause_rule(), rows});
+  take(book, job, 3, {{4, 1.3}});
+  take(book, job, 3, {{4, 1.3}, {6, 1.3}});
+  REQUIRE(book.open().size() == 2);
+  const std::string younger = book.open().back().key;
+  for (int step = 0; step < 2; ++step) book.take(job.other(StepStatus::kIncomplete, {{1, 2, 48, "n3"}}));
+  CHECK(book.acknowledge(younger, {"ann", 1e9}));
+  std::string text;
+  for (int step = 0; step < 3; ++step)
+    text += text_of(book.take(job.faulty({{4, 1.3}, {5, 1.3}, {6, 1.3}, {7, 1.3}}, "slow-replica")));
+  CHECK(text == "*replica:1;-worker:1:2;");
+  const Incident kept = book.open().front();
+  CHECK(kept.severity == AlertSeverity::kCritical);
+  CHECK(kept.acknowledged->by == "ann");
+  CHECK(std::ranges::any_of(kept.evidence, [](const auto& one) { return one.rule == "incomplete"; }));
+  Result<IncidentBook> again = IncidentBook::restore(
+      {cause_rule(), rows}, {.job = "llama", .gpu_hour_usd = 2.0, .pages = "http://here"}, book.save(),
+      book.open());
+  REQUIRE(again.has_value());
+  CHECK(take(*again, job, 12, {}) == take(book, job, 12, {}));
+}
+
+TEST_CASE("incidents: missing rows of a worker explain no slowness of the job") {
+  SteppedJob job;
+  IncidentBook book = book_of({slowdown_rule(), cause_rule(), incomplete_rule()});
+  std::string text;
+  for (int step = 0; step < 3; ++step) text += text_of(book.take(job.slow(1.5)));
+  for (int step = 0; step < 2; ++step)
+    text += text_of(book.take(job.other(StepStatus::kIncomplete, {{1, 2, 48, "n3"}})));
+  CHECK(text == "+job;+worker:1:2;");
+  CHECK(take(book, job, 3, {{12, 1.5}}) == "*worker:3:0;-worker:1:2;");
+}
+
+TEST_CASE("incidents: faults that hide each other close when all is well") {
+  SteppedJob job;
+  IncidentBook book = book_of({cause_rule()});
+  CHECK(take(book, job, 3, {{6, 1.3}}) == "+worker:1:2;");
+  RootCause stage = likely_cause("stage-partition", 1.5);
+  stage.stage = 3;
+  const std::vector<StepFault> two = job.caused(1.6, {stage, likely_cause("gc-pauses", 1.6)}).faults;
+  CHECK(text_of(book.take_hidden(two)) == "+stage:3;+job;");
+  take(book, job, 10, {});
+  CHECK(book.open().empty());
+}
+
+TEST_CASE("incidents: a second rule for S raises the severity of the open incident") {
+  SteppedJob job;
+  AlertRule severe{"very-slow", SlowdownRule{{.above = 1.5, .close_below = {}}, {.steps = 5}},
+                   AlertSeverity::kCritical};
+  IncidentBook book = book_of({slowdown_rule(), severe});
+  std::string text;
+  for (int step = 0; step < 10; ++step) text += text_of(book.take(job.slow(2)));
+  CHECK(text == "+job;*job;");
+  CHECK(book.open().front().severity == AlertSeverity::kCritical);
 }
 
 TEST_CASE("incidents: a fault called the worker's in some steps and the host's in others is one incident") {
@@ -460,17 +521,26 @@ TEST_CASE("incidents: a job without a new step for t seconds is silent, but not 
   CHECK(text_of(book.take(job.other(StepStatus::kSkipped))) == "-job:silence;");
 }
 
-TEST_CASE("incidents: time that passes between two looks counts as a minute at most") {
+TEST_CASE("incidents: silence that somebody ended does not open again before the next step") {
   SteppedJob job;
-  IncidentBook book = book_of({silence_rule(200)});
-  const StepResult step = job.healthy();
-  double now_s = step.totals.finished_s;
-  CHECK(book.take(step).empty());
-  CHECK(book.wait(7200, now_s += 7200).empty());  // the machine slept: counts as 60
-  CHECK(book.wait(-5, now_s -= 7200).empty());    // as nothing
-  CHECK(book.wait(59, now_s += 59).empty());
-  CHECK(book.wait(59, now_s += 59).empty());
-  CHECK(book.wait(59, now_s += 59).size() == 1);  // 60 + 3 * 59 >= 200
+  IncidentBook book = book_of({silence_rule(100)});
+  const double now_s = job.healthy().totals.finished_s;
+  CHECK(book.take(job.healthy()).empty());
+  CHECK(text_of(book.wait(101, now_s + 101)) == "+job:silence;");
+  CHECK(book.end(key_of(book), {"ann", now_s + 110}).has_value());
+  CHECK(book.wait(500, now_s + 610).empty());
+  CHECK(book.take(job.healthy()).empty());
+  CHECK(text_of(book.wait(101, now_s + 900)) == "+job:silence;");
+}
+
+TEST_CASE("incidents: a step of an earlier run ends silence, too") {
+  SteppedJob job;
+  IncidentBook book = book_of({silence_rule(100)});
+  StepResult late = job.healthy();
+  job.begin_run(0);
+  CHECK(book.take(job.healthy()).empty());
+  CHECK(text_of(book.wait(101, 2e9)) == "+job:silence;");
+  CHECK(text_of(book.take(late)) == "-job:silence;");
 }
 
 TEST_CASE("incidents: steps whose rows do not come name the worker that is missing, and claim no cost") {
@@ -578,6 +648,27 @@ TEST_CASE("incidents: a person acknowledges, mutes and ends an incident, with a 
   CHECK(take(book, job, 1, {{6, 1.3}}) == "+worker:1:2;");
   CHECK(key_of(book) != key);
   CHECK(book.open().front().is_muted(now_s + 99));
+}
+
+TEST_CASE("incidents: a mute of a warning does not silence something more severe that opens later") {
+  SteppedJob job;
+  AlertRule severe = cause_rule();
+  severe.severity = AlertSeverity::kCritical;
+  IncidentBook book = book_of({cause_rule()});
+  take(book, job, 3, {{6, 1.3}});
+  CHECK(book.mute(key_of(book), {"bob", 1e9, 3e9}));
+  const auto continued = [&book](const AlertRule& rule) {
+    auto again =
+        IncidentBook::restore({rule}, {.job = "llama", .gpu_hour_usd = {}, .pages = {}}, book.save(), {});
+    REQUIRE(again.has_value());
+    return *std::move(again);
+  };
+  IncidentBook same = continued(cause_rule());
+  take(same, job, 4, {{6, 1.3}});
+  CHECK(same.open().front().muted.has_value());
+  IncidentBook worse = continued(severe);
+  take(worse, job, 4, {{6, 1.3}});
+  CHECK_FALSE(worse.open().front().muted.has_value());
 }
 
 TEST_CASE("incidents: evidence of a higher severity lifts a mute") {

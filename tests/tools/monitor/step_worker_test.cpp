@@ -143,6 +143,21 @@ TEST_CASE("step worker: a person acknowledges, mutes and ends an incident") {
   CHECK(events_of(run.store()) == std::vector<IncidentEvent>{IncidentEvent::kOpens, IncidentEvent::kCloses});
 }
 
+TEST_CASE("step worker: a muted incident is told when the mute runs out, and its end only if it was told") {
+  WorkerRun run(faulty_steps(9));
+  for (std::int64_t step = 0; step < 2; ++step) run.push(step);
+  const std::string key = incident_key("job", {"worker", "worker:1:2"}, {0, 1});
+  using Kind = IncidentAction::Kind;
+  CHECK(run.act({Kind::kMute, key, "bob", 0.2}).value().has_value());
+  CHECK(run.act({Kind::kEnd, key, "bob", 0}).value().has_value());
+  for (std::int64_t step = 2; step < 4; ++step) run.push(step);  // opens muted
+  std::this_thread::sleep_for(std::chrono::milliseconds(300));
+  run.push(4);
+  run.end();
+  CHECK(events_of(run.store()) ==
+        std::vector<IncidentEvent>{IncidentEvent::kOpens, IncidentEvent::kCloses, IncidentEvent::kOpens});
+}
+
 TEST_CASE("step worker: an action that comes too late breaks its promise instead of waiting for ever") {
   WorkerRun run(faulty_steps(1));
   run.push(0);

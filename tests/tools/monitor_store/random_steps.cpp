@@ -179,6 +179,7 @@ Incident random_incident(RandomStream& random, StepId at) {
     incident.muted = IncidentMute{"bob", random.uniform(0, 1e9), random.uniform(1e9, 2e9)};
   if (random.below(2) == 0) incident.slowdown = random.uniform(1, 3);
   if (random.below(2) == 0) incident.usd_per_day = random.uniform(0, 1e5);
+  incident.is_told = random.below(2) == 0;
   incident.page = random_text(random);
   return incident;
 }
