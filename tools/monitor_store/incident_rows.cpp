@@ -4,6 +4,7 @@
 #include <limits>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include "sim/analysis/verdict_json.h"
@@ -111,15 +112,17 @@ Status store_incident(StoreConnection& connection, std::int64_t job, const Incid
   const auto cost = verdict.cost ? std::optional(verdict.cost->s_per_step) : std::nullopt;
   const std::string evidence = evidence_text(incident.evidence);
   const std::string verdict_json = verdict_text(verdict);
-  insert.bind(
-      incident.key, job, verdict.subject.type, verdict.subject.key, verdict.kind,
-      static_cast<int>(incident.severity), incident.opened_at.run, incident.opened_at.step, incident.opened_s,
-      incident.last_seen.run, incident.last_seen.step, closed_run, closed_step, incident.closed_s,
-      incident.closed_by, incident.merged_into, acknowledged ? std::optional(acknowledged->by) : std::nullopt,
-      acknowledged ? std::optional(acknowledged->at_s) : std::nullopt,
-      muted ? std::optional(muted->by) : std::nullopt, muted ? std::optional(muted->at_s) : std::nullopt,
-      muted ? std::optional(muted->until_s) : std::nullopt, incident.slowdown, cost, incident.usd_per_day,
-      verdict.sentence, verdict.next_check, incident.page, evidence, verdict_json, incident.is_told);
+  insert.bind(incident.key, job, verdict.subject.type, verdict.subject.key, verdict.kind,
+              static_cast<int>(incident.severity), incident.opened_at.run, incident.opened_at.step,
+              incident.opened_s, incident.last_seen.run, incident.last_seen.step, closed_run, closed_step,
+              incident.closed_s, incident.closed_by, incident.merged_into,
+              acknowledged ? std::optional<std::string_view>(acknowledged->by) : std::nullopt,
+              acknowledged ? std::optional(acknowledged->at_s) : std::nullopt,
+              muted ? std::optional<std::string_view>(muted->by) : std::nullopt,
+              muted ? std::optional(muted->at_s) : std::nullopt,
+              muted ? std::optional(muted->until_s) : std::nullopt, incident.slowdown, cost,
+              incident.usd_per_day, verdict.sentence, verdict.next_check, incident.page, evidence,
+              verdict_json, incident.is_told);
   return insert.run();
 }
 

@@ -83,7 +83,8 @@ std::vector<StepResult> faulty_steps(int count) {
 
 std::vector<IncidentEvent> events_of(MonitorStore& store) {
   std::vector<IncidentEvent> events;
-  for (const Delivery& delivery : store.deliveries().value()) events.push_back(delivery.event);
+  const std::vector<Delivery> deliveries = store.deliveries().value();
+  for (const Delivery& delivery : deliveries) events.push_back(delivery.event);
   return events;
 }
 
