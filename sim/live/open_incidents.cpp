@@ -74,7 +74,7 @@ std::string OpenIncidents::add(Incident incident, const JobLayout& layout, Incid
   }
   if (!same.empty()) {
     Incident& kept = *find(same.front());
-    const std::string key = kept.key;
+    std::string key = kept.key;
     same.erase(same.begin());
     const StepId at = incident.opened_at;
     const double at_s = incident.opened_s;

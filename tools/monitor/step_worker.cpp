@@ -28,6 +28,12 @@ bool is_about_steps(const Incident& incident) {
          incident.verdict.kind != kWorseningKind;
 }
 
+// As it is now.
+std::optional<Incident> find_open(const IncidentBook& book, const std::string& key) {
+  const auto found = std::ranges::find(book.open(), key, &Incident::key);
+  return found == book.open().end() ? std::nullopt : std::optional(*found);
+}
+
 // What would undo the causes of all open incidents.
 std::vector<std::string> open_fixes(const IncidentBook& book) {
   std::vector<std::string> fixes;
@@ -211,9 +217,9 @@ void StepWorker::process(QueuedStep queued) {
 void StepWorker::explain(const QueuedStep& queued, const AnalysedStep& analysed, IncidentBook& book,
                          IncidentChanges& changes) {
   for (std::size_t i = 0; i < changes.size(); ++i) {
-    const auto open = std::ranges::find(book.open(), changes[i].incident.key, &Incident::key);
-    if (open == book.open().end() || !is_about_steps(*open)) continue;
-    const Incident incident = *open;
+    const std::optional<Incident> open = find_open(book, changes[i].incident.key);
+    if (!open || !is_about_steps(*open)) continue;
+    const Incident& incident = *open;
     const std::vector<OpTrace> rows = recent_rows(queued.job.name, analysed, incident.verdict.since_step);
     if (rows.front().size() == 0) continue;
     try {
