@@ -5,8 +5,7 @@
 
 namespace goodput {
 
-// `slow workers` for worker-fault: the plural, or what cannot be counted. A name that is not of a RootCause
-// comes back as it is.
+// `slow workers` for worker-fault. Returns a name that no RootCause has unchanged.
 [[nodiscard]] std::string_view plain_cause_name(std::string_view cause);
 
 }  // namespace goodput

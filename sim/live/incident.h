@@ -54,7 +54,7 @@ struct Incident {
   std::string key;  // incident_key(); the same for as long as the incident lasts, whatever is learned of it
   std::string job;
   AlertSeverity severity = AlertSeverity::kWarning;  // the highest of the rules that noticed it
-  Verdict verdict;                                   // whom it is about, what it costs, what to check
+  Verdict verdict;                                   // what it is about, what it costs, what to check
   std::vector<IncidentEvidence> evidence;            // in the order in which the rules noticed it
   StepId opened_at;                                  // if the job stands still: its last step
   double opened_s = 0;                               // Unix time

@@ -273,7 +273,9 @@ std::optional<IncidentChange> IncidentBook::end(std::string_view key, const Inci
   for (RuleWatch& watch : watches_) {
     if (std::holds_alternative<SilenceRule>(watch.rule.condition)) {
       // It stays noticed until the next step.
-      for (auto& [name, subject] : watch.subjects) subject.incident.clear();
+      for (auto& [name, subject] : watch.subjects) {
+        if (subject.incident == key) subject.incident.clear();
+      }
       continue;
     }
     std::erase_if(watch.subjects, [&](const auto& one) {

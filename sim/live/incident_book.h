@@ -53,7 +53,7 @@ struct RuleWatch {
 };
 
 // A rule notices something when its conditions hold; that becomes evidence of an incident (OpenIncidents says
-// of which). An incident closes when none of its evidence holds any more.
+// of which). An incident closes when none of its evidence holds.
 //
 // - Analyzed steps say everything; refused ones only that they are not incomplete; incomplete ones only that;
 //   skipped ones only that the job lives.
@@ -130,7 +130,7 @@ class IncidentBook {
               IncidentChanges& changes);
   void rename(Incident& incident);
   [[nodiscard]] std::string page_of(const std::string& key) const;
-  // Marks the evidence that no longer holds, and closes incidents of which none does.
+  // Marks evidence that no longer holds, and closes incidents that have no other.
   void settle(IncidentChanges& changes);
   void forget(const std::string& key, IncidentChanges& changes);
   void mute_as_before(Incident& incident) const;

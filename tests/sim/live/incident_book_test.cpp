@@ -533,6 +533,20 @@ TEST_CASE("incidents: silence that somebody ended does not open again before the
   CHECK(text_of(book.wait(101, now_s + 900)) == "+job:silence;");
 }
 
+TEST_CASE("incidents: silence stays evidence of its incident when somebody ends another one") {
+  SteppedJob job;
+  const AlertRules rules = {cause_rule(), silence_rule(100)};
+  IncidentBook book = book_of(rules);
+  take(book, job, 3, {{6, 1.3}});
+  const std::string slow = key_of(book);
+  CHECK(text_of(book.wait(101, 2e9)) == "+job:silence;");
+  CHECK(book.end(slow, {"ann", 2e9}).has_value());
+  auto again = IncidentBook::restore(rules, {.job = "llama", .gpu_hour_usd = {}, .pages = {}}, book.save(),
+                                     book.open());
+  REQUIRE(again.has_value());
+  CHECK(text_of(again->take(job.healthy())) == "-job:silence;");
+}
+
 TEST_CASE("incidents: a step of an earlier run ends silence, too") {
   SteppedJob job;
   IncidentBook book = book_of({silence_rule(100)});
