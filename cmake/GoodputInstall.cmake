@@ -47,7 +47,7 @@ install(DIRECTORY configs DESTINATION ${CMAKE_INSTALL_DATADIR}/goodput)
 install(FILES configs/monitoring/goodput-monitor.service DESTINATION lib/systemd/system)
 install(DIRECTORY traces/samples DESTINATION ${CMAKE_INSTALL_DATADIR}/goodput/traces PATTERN *.py EXCLUDE)
 install(DIRECTORY tools/policy_process/ DESTINATION ${CMAKE_INSTALL_DATADIR}/goodput/python FILES_MATCHING PATTERN *.py)
-install(DIRECTORY docs DESTINATION ${doc} PATTERN measurements EXCLUDE)  # raw output of benchmarks
+install(DIRECTORY docs DESTINATION ${doc} PATTERN measurements EXCLUDE PATTERN *.py EXCLUDE)
 install(FILES LICENSE README.md CONTRIBUTING.md DESTINATION ${doc})
 install(FILES ${NodeD3_LICENCE} DESTINATION ${doc}/d3)
 install(FILES cmake/debian_copyright DESTINATION ${doc} RENAME copyright)

@@ -35,6 +35,7 @@ ENTRIES = (
     (r"damaged_variants\..*", ("tools/whatif/", "tools/trace/", "traces/", "sim/", "models/analysis/", "models/megatron/", "models/synth/",
                            "tests/damaged/")),
     (r"package|completion|pyarrow_option", ("tools/", "tests/package/", "tests/help/")),
+    (r"docs_site", ("docs/", "README.md", "CONTRIBUTING.md", "mkdocs.yml", "tests/docs/", "goodput-setup")),
     (r".*\.planted", ("tests/layering/", "tests/docs/", "tests/cuda/", "gpu/measured")),
 )
 # Folders of tests/ without unit tests, whose entries are above or always run.

@@ -14,7 +14,8 @@ samples below /usr, which the test puts elsewhere. Pages of docs/formats find th
 
 Code spans that begin with `goodput`, with one of its commands or with a flag name what `goodput help` knows.
 
---renew writes what came out into the pages; review the difference before committing it.
+--renew writes what came out into the pages, with as many lines before and after a `...` as there were; review the difference
+before committing it.
 """
 
 import argparse
@@ -150,6 +151,15 @@ def agrees(shown, printed):
     return re.fullmatch(pattern, "".join(line + "\n" for line in printed if line)) is not None
 
 
+def shortened(shown, printed):
+    """What was printed, in the shape that stands in the page."""
+    if "..." not in shown:
+        return printed
+    head, tail = shown.index("..."), len(shown) - 1 - shown[::-1].index("...")
+    after = len(shown) - 1 - tail
+    return printed[:head] + ["..."] + (printed[-after:] if after else [])
+
+
 class Place:
     """Where goodput is installed, in a folder that stands for /."""
 
@@ -252,7 +262,7 @@ class Checker:
             first = block.first + step.first
             if not agrees(step.shown, printed):
                 problems.append(f"{name}:{first}: $ {step.command}\nprints\n" + "\n".join(printed) + "\n")
-                lines[first:first + len(step.shown)] = [" " * block.fence + line if line else "" for line in printed]
+                lines[first:first + len(step.shown)] = [" " * block.fence + line if line else "" for line in shortened(step.shown, printed)]
             elif status and not any(("worse" if status == 3 else "error: ") in line for line in step.shown):
                 problems.append(f"{name}:{first}: $ {step.command}\nends with {status}, and shows no error")
         self.wrong += reversed(problems)

@@ -125,6 +125,10 @@ class Transcripts(Planted):
         self.assertEqual(self.wrong(new, renew=True), [])
         self.assertEqual(self.page.read_text(), new)
 
+    def test_renew_keeps_how_much_of_a_long_output_is_shown(self):
+        self.assertEqual(len(self.wrong("    $ seq 9\n    0\n    1\n    ...\n    x\n", renew=True)), 1)
+        self.assertEqual(self.page.read_text(), "    $ seq 9\n    1\n    2\n    ...\n    9\n")
+
 
 class NotRun(Planted):
     def test_commands_that_nobody_runs_are_listed(self):
