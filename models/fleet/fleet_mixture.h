@@ -16,10 +16,10 @@ inline constexpr config::Kind kFleetFiles{"fleets", "fleet"};
 
 // The slowdowns S of the jobs of a cause: quantiles, straight lines between them.
 struct SlowdownQuantiles {
-  double least = 1;
+  double min = 1;
   double median = 1;
   double p90 = 1;
-  double most = 1;
+  double max = 1;
 
   // The quantile of `probability`, 0 to 1.
   [[nodiscard]] double at(double probability) const;
@@ -49,6 +49,7 @@ struct FleetShape {
 
 struct FleetMixture {
   std::string file;                // that it was read from
+  config::KeyNotes notes;          // about its keys
   std::vector<FleetCause> causes;  // the other jobs straggle for none
   std::vector<FleetShape> shapes;  // their shares are 1 together
   TraceSettings trace;

@@ -63,7 +63,7 @@ config::ObjectAccess without_rules(std::function<config::Fields()> fields) {
 // A failure model, an array of them, or the name of a preset.
 config::Value failures_or_preset(std::vector<FailureConfig>& failures) {
   config::Value value = failures_value(failures);
-  value.wanted = "a failure model, an array of them or the name of a preset";
+  value.wanted = "a failure model, an array of them, or the name of a preset";
   value.read = [read = std::move(value.read)](const Json& from, config::Place& place) {
     return read(from.is_string() ? Json{{"preset", from}} : from, place);
   };
@@ -72,7 +72,7 @@ config::Value failures_or_preset(std::vector<FailureConfig>& failures) {
 
 config::Value spot_failures(std::string& text) {
   const auto read = [&text](const Json& from, const config::Place& place) -> Status {
-    if (!from.is_object()) return place.not_wanted(from, "a failure model: how nodes come and go");
+    if (!from.is_object()) return place.not_wanted(from, "a failure model");
     text = from.dump();
     return Ok{};
   };
@@ -110,12 +110,13 @@ std::int32_t PlanQuestion::train_nodes() const {
 }
 
 config::Fields config_fields(SpotOffer& spot) {
-  return {{"failures", Need::kRequired, spot_failures(spot.failures),
-           "how its nodes come and go; told how many there are, by nodes or cap"},
-          {"usd_per_node_hour", Need::kRequired,
-           config::number(spot.usd_per_node_hour, config::between(0, 1e6)), "while a node is held"},
-          {"nodes", Need::kRequired, config::integers(spot.nodes, 0, kMostSpares),
-           "choices: so many of the nodes held are of the market"}};
+  return {
+      {"failures", Need::kRequired, spot_failures(spot.failures),
+       "failure model of the spot nodes, without `nodes` and `cap`, which goodput sets"},
+      {"usd_per_node_hour", Need::kRequired, config::number(spot.usd_per_node_hour, config::between(0, 1e6)),
+       "price per node-hour while a node is held"},
+      {"nodes", Need::kRequired, config::integers(spot.nodes, 0, kMostSpares),
+       "choices: how many of the held nodes are spot nodes"}};
 }
 
 config::Fields config_fields(PlanQuestion& question) {
@@ -125,52 +126,59 @@ config::Fields config_fields(PlanQuestion& question) {
   ParallelPlan& parallel = question.plan.parallel;
   config::Fields fields = plan_fields(question.plan);
   const config::Fields own = {
-      {"gpus", Need::kRequired, amount_value(question.gpus, 1, kMostGpus), "that train; spares are extra"},
-      {"tokens", Need::kRequired, amount_value(question.tokens, 1, kMostTokens), "to train: 1e12, \"15T\""},
-      {"batch", Need::kRequired, amount_value(parallel.global_batch, 1, 1'000'000'000), "sequences a step"},
+      {"gpus", Need::kRequired, amount_value(question.gpus, 1, kMostGpus),
+       "number of GPUs that train, without spares"},
+      {"tokens", Need::kRequired, amount_value(question.tokens, 1, kMostTokens),
+       "number of tokens to train on: 1e12, \"15T\""},
+      {"batch", Need::kRequired, amount_value(parallel.global_batch, 1, 1'000'000'000), "sequences per step"},
       {"sequence_length", Need::kRequired, amount_value(parallel.sequence_length, 1, 1'000'000'000),
-       "tokens"},
+       "tokens per sequence"},
       {"failures", Need::kRequired, failures_or_preset(question.failures),
-       "of nodes: a failure model as in scenarios, or the name of a preset: \"rsc-1\""},
+       "how nodes fail: a failure model as in scenarios, or the name of a preset: \"rsc-1\""},
       {"usd_per_node_hour", Need::kRequired,
-       amount_value(question.usd_per_node_hour, config::between(0, 1e6)), "of every node paid for"},
+       amount_value(question.usd_per_node_hour, config::between(0, 1e6)),
+       "price per node-hour, for every node paid for"},
       {"billing", Need::kOptional, config::choice(question.billing, kBillingNames),
-       "reserved: all nodes, spares too, from start to end; held: while they are there, not under repair"},
-      {"spot", Need::kOptional, config::object(question.spot), "nodes of a spot market in place of some"},
+       "which time is paid. reserved: all nodes, including spares, from start to end; held: only while nodes "
+       "are available, not under repair"},
+      {"spot", Need::kOptional, config::object(question.spot),
+       "spot nodes that can replace some of the nodes"},
       {"storage_gb_per_s", Need::kOptional, optional_number(question.storage_gb_per_s, config::above(0)),
-       "at which all nodes together write and read checkpoints; absent: 0.5 for each node that trains"},
+       "rate at which all nodes together write and read checkpoints (default: 0.5 per training node)"},
       {"storage_duty", Need::kOptional, positive_share_value(question.storage_duty),
-       "share of the time that checkpoints may keep storage busy; saves are further apart if needed"},
+       "maximum share of the time that checkpoints keep storage busy; checkpoint intervals are increased if "
+       "needed"},
       {"usd_per_tb_written", Need::kOptional,
        config::number(question.usd_per_tb_written, config::between(0, 1e6)),
-       "per terabyte (1e12 bytes) that checkpoints write to storage"},
-      {"detect_s", Need::kOptional, seconds(question.detect_s), "until a loss is noticed"},
-      {"startup_s", Need::kOptional, seconds(question.startup_s), "of all processes, before state is loaded"},
+       "price per terabyte (1e12 bytes) that checkpoints write to storage"},
+      {"detect_s", Need::kOptional, seconds(question.detect_s), "time until a loss is detected"},
+      {"startup_s", Need::kOptional, seconds(question.startup_s),
+       "time to start all processes, before state is loaded"},
       {"swap_s", Need::kOptional, seconds(question.swap_s),
-       "for a running spare to take a lost node's place"},
+       "time for a running spare to replace a lost node"},
       {"deadline", Need::kOptional, deadline_value(question.deadline),
-       "to be met with that probability, 95% unless said"},
+       "deadline, and the probability of meeting it (default 95%)"},
       {"budget", Need::kOptional, budget_value(question.budget),
-       "that the mean cost, or the cost with a probability, is to be within"},
-      {"objective", Need::kOptional, config::choice(question.objective, kObjectiveNames),
-       "what is to be best"},
+       "limit on the mean cost, or on the cost with a given probability"},
+      {"objective", Need::kOptional, config::choice(question.objective, kObjectiveNames), "what to optimize"},
       {"memory_margin", Need::kOptional, share_value(question.plan.memory_margin),
-       "of a GPU's memory, which plans are to leave free"},
+       "share of a GPU's memory that plans must leave free"},
       {"search", Need::kOptional, config::object(question.space),
-       "what of the parallel plan is searched; absent: all that the model and the machines allow"},
+       "which parallel plans are searched (default: all that the model and the machines allow)"},
       {"parallel", Need::kOptional,
        config::object(without_rules([&parallel] { return settings_of_plan(parallel); })),
-       "the rest of the parallel plan, as in plans"},
+       "other settings of the parallel plan, as in plans"},
       {"plans", Need::kOptional, config::integer(question.plans, 1, 1000),
-       "that are simulated: the fastest ones whose replicas take different numbers of GPUs"},
+       "number of parallel plans to simulate: the fastest ones with different numbers of GPUs per replica"},
       {"policies", Need::kOptional, policies_value(question.policies),
-       "that compete: options by name; absent: all that can run the model"},
+       "policies to compare, with their options (default: all that can run the model)"},
       {"spares", Need::kOptional, config::integers(question.spares, 0, kMostSpares),
-       "choices: nodes beyond those that train"},
+       "choices: number of spare nodes"},
       {"intervals", Need::kOptional, config::numbers(question.intervals, config::between(1e-3, 1e3)),
-       "choices: between checkpoints, as multiples of the interval that is optimal by Daly's model"},
-      {"most_trials", Need::kOptional, config::integer(question.most_trials, 16, 1'000'000),
-       "of those that are hard to tell apart"},
+       "choices: checkpoint interval, as a multiple of Daly's optimal interval"},
+      config::renamed({"max_trials", Need::kOptional, config::integer(question.max_trials, 16, 1'000'000),
+                       "maximum number of trials, used for choices that are hard to distinguish"},
+                      "most_trials"),
       config::tier(question.tier)};
   fields.insert(fields.end(), own.begin(), own.end());
   return fields;
@@ -182,9 +190,10 @@ Status config_finish(PlanQuestion& question) {
     std::sort(choices.begin(), choices.end());
     choices.erase(std::unique(choices.begin(), choices.end()), choices.end());
   };
-  if (question.spares.empty()) return Error{"is empty, want choices: [0, 1, 2]", {.pointer = "/spares"}};
+  if (question.spares.empty())
+    return Error{"must not be empty; give choices: [0, 1, 2]", {.pointer = "/spares"}};
   if (question.intervals.empty())
-    return Error{"is empty, want choices: [0.5, 1, 2]", {.pointer = "/intervals"}};
+    return Error{"must not be empty; give choices: [0.5, 1, 2]", {.pointer = "/intervals"}};
   sort_choices(question.spares);
   sort_choices(question.intervals);
   if (question.spot) sort_choices(question.spot->nodes);
@@ -193,17 +202,18 @@ Status config_finish(PlanQuestion& question) {
     question.storage_gb_per_s = kAssumedStorageOfNode * static_cast<double>(question.train_nodes());
   const std::int64_t each = question.plan.cluster.gpus_per_node;
   if (question.gpus > each && question.gpus % each != 0) {
-    return Error{fmt::format("is {}, want whole nodes of {} GPUs: {} or {}", question.gpus, each,
-                             question.gpus / each * each, (question.gpus / each + 1) * each),
-                 {.pointer = "/gpus"}};
+    return Error{
+        fmt::format("must be a whole number of nodes of {1} GPUs, such as {2} or {3}, not {0}", question.gpus,
+                    each, question.gpus / each * each, (question.gpus / each + 1) * each),
+        {.pointer = "/gpus"}};
   }
   if (question.usd_per_node_hour == 0 && metric_of(question.objective) == TrialMetric::kCost) {
-    return Error{fmt::format("is {}, but nodes are free: give usd_per_node_hour, or objective jct",
+    return Error{fmt::format("is {}, but nodes are free; set usd_per_node_hour, or objective jct",
                              in_quotes(kObjectiveNames[static_cast<std::size_t>(question.objective)])),
                  {.pointer = "/objective"}};
   }
   if (question.usd_per_node_hour == 0 && question.budget)
-    return Error{"is given, but nodes are free: give usd_per_node_hour", {.pointer = "/budget"}};
+    return Error{"is given, but nodes are free; set usd_per_node_hour", {.pointer = "/budget"}};
   return Ok{};
 }
 

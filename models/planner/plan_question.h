@@ -64,9 +64,9 @@ struct PlanQuestion {
   std::vector<std::int32_t> spares{};      // nodes beyond those that train
   std::vector<double> intervals{};         // between checkpoints, as multiples of the optimal one
   std::int64_t plans = 3;                  // that are simulated, the fastest of different replicas
-  std::int64_t most_trials = 1024;
+  std::int64_t max_trials = 1024;
   Tier tier = Tier::kAssumed;
-  config::UnusedKeys unused{};
+  config::KeyNotes unused{};
 
   PlanQuestion();
   [[nodiscard]] std::int32_t train_nodes() const;

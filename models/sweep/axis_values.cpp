@@ -102,7 +102,7 @@ std::vector<std::string_view> split_values(std::string_view text) {
 }
 
 Error no_range(std::string_view text, std::string_view why) {
-  return Error{fmt::format("{} is no range: {}", in_quotes(text), why)};
+  return Error{fmt::format("{} is not a valid range: {}", in_quotes(text), why)};
 }
 
 // "/7", ":8", ":log", "/7:log" behind a range.
@@ -118,7 +118,8 @@ Result<RangeSuffix> range_suffix(std::string_view suffix, std::string_view text)
   if (suffix.starts_with('/')) {
     const auto count = parse_integer(suffix.substr(1, colon == std::string_view::npos ? colon : colon - 1));
     if (!count || *count < 2 || static_cast<std::uint64_t>(*count) > kMostSpaced)
-      return no_range(text, fmt::format("behind the slash want how many values, from 2 to {}", kMostSpaced));
+      return no_range(
+          text, fmt::format("expected the number of values, from 2 to {}, after the slash", kMostSpaced));
     parsed.count = static_cast<std::uint64_t>(*count);
   }
   if (colon == std::string_view::npos) return parsed;
@@ -129,8 +130,8 @@ Result<RangeSuffix> range_suffix(std::string_view suffix, std::string_view text)
   }
   parsed.step = written_number(after);
   if (!parsed.step || parsed.step->digits <= 0)
-    return no_range(text, "behind the colon want a step above 0, or log");
-  if (parsed.count) return no_range(text, "want how many values or a step, not both");
+    return no_range(text, "expected a step above 0 or \"log\" after the colon");
+  if (parsed.count) return no_range(text, "give either the number of values or a step, not both");
   return parsed;
 }
 
@@ -157,9 +158,11 @@ Status AxisValues::check_spaced(const Piece& piece, std::string_view text) {
   if (!piece.count || piece.step > 0 || !piece.range.is_whole) return Ok{};
   for (std::uint64_t i = 1; i < *piece.count; ++i) {
     if (piece.at(i - 1) == piece.at(i)) {
-      return no_range(text, fmt::format("as whole numbers two of them are {}; ask for fewer, or write "
-                                        "ends with a decimal point",
-                                        piece.at(i)));
+      return no_range(
+          text,
+          fmt::format(
+              "two of its values round to {}; ask for fewer values, or write the ends with a decimal point",
+              piece.at(i)));
     }
   }
   return Ok{};
@@ -170,13 +173,15 @@ Result<AxisValues::Piece> AxisValues::parse_range(std::string_view text, std::si
   const auto low = written_number(text.substr(0, dots));
   const auto high =
       written_number(text.substr(dots + 2, end == std::string_view::npos ? end : end - dots - 2));
-  if (!low || !high) return no_range(text, "want LOW..HIGH of numbers, for example 0..8 or 0.1..0.5:0.1");
+  if (!low || !high)
+    return no_range(text, "expected LOW..HIGH with two numbers, for example 0..8 or 0.1..0.5:0.1");
   GOODPUT_TRY(const RangeSuffix suffix,
               range_suffix(end == std::string_view::npos ? "" : text.substr(end), text));
   Piece piece;
   piece.range = {low->value(), high->value(), low->is_whole() && high->is_whole(), suffix.is_log};
-  if (!(piece.range.low < piece.range.high)) return no_range(text, "want a low end below the high one");
-  if (suffix.is_log && !(piece.range.low > 0)) return no_range(text, "a log scale wants ends above 0");
+  if (!(piece.range.low < piece.range.high)) return no_range(text, "the low end must be below the high end");
+  if (suffix.is_log && !(piece.range.low > 0))
+    return no_range(text, "the ends of a log scale must be above 0");
   piece.count = suffix.count;
   const bool is_every_whole_one = piece.range.is_whole && !suffix.count && !suffix.is_log;
   if (!suffix.step && !is_every_whole_one) {
@@ -210,10 +215,10 @@ Result<AxisValues> AxisValues::parse(std::string_view text) {
   AxisValues values;
   const std::vector<std::string_view> pieces = split_values(text);
   for (const std::string_view piece : pieces) {
-    if (piece.empty()) return Error{"has an empty value; write \"\" for the empty text"};
+    if (piece.empty()) return Error{"has an empty value; write \"\" for an empty string"};
     GOODPUT_TRY(Piece parsed, parse_piece(piece));
     if (!parsed.count && pieces.size() > 1)
-      return no_range(piece, "beside other values say how many, for example 0.1..0.5/5");
+      return no_range(piece, "a range in a list must include its number of values, for example 0.1..0.5/5");
     values.pieces_.push_back(std::move(parsed));
   }
   return values;
@@ -233,7 +238,7 @@ std::string AxisValues::at(std::uint64_t index) const {
     if (index < piece.count.value_or(0)) return piece.at(index);
     index -= piece.count.value_or(0);
   }
-  throw InternalError("no such value of an axis");
+  throw InternalError("the axis has no such value");
 }
 
 std::string AxisValues::at_share(double share) const {

@@ -57,7 +57,7 @@ class Expression::Parser {
   }
 
   Status factor() {
-    if (++depth_ > kDeepestExpression) return Error{"is nested too deeply for an expression"};
+    if (++depth_ > kDeepestExpression) return Error{"the expression is nested too deeply"};
     if (is_next('-') || is_next('+')) {
       const bool is_minus = take() == '-';
       GOODPUT_TRY_STATUS(factor());
@@ -115,8 +115,9 @@ class Expression::Parser {
   void skip_spaces() { rest_.remove_prefix(std::min(rest_.find_first_not_of(' '), rest_.size())); }
 
   [[nodiscard]] Error wanted(std::string_view what) const {
-    const std::string found = rest_.empty() ? "its end" : in_quotes(rest_);
-    return Error{fmt::format("{} is no expression: want {} at {}", in_quotes(result_.text_), what, found)};
+    const std::string found = rest_.empty() ? "the end" : in_quotes(rest_);
+    return Error{fmt::format("{} is not a valid expression: expected {} at {}", in_quotes(result_.text_),
+                             what, found)};
   }
 
   std::string_view rest_;
@@ -163,7 +164,7 @@ Result<double> Expression::value(const std::function<Result<double>(const std::s
         stack.push_back(-right);
     }
   }
-  if (!std::isfinite(stack.back())) return Error{fmt::format("{} is no finite number", text_)};
+  if (!std::isfinite(stack.back())) return Error{fmt::format("{} is not a finite number", text_)};
   return stack.back();
 }
 

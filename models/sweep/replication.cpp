@@ -40,10 +40,10 @@ class RuleRounds {
       const std::optional<Estimate> reached = estimate();
       if (reached && rule.is_reached(*reached)) return std::string{};
       const auto trials = static_cast<std::int64_t>(runs_.trials(policies.front()).size());
-      if (!reached || trials >= replication_.most_trials)
-        return fmt::format("after {} trials {}", trials, rule.shortfall(reached));
+      if (!reached || trials >= replication_.max_trials)
+        return fmt::format("after {} trials, {}", trials, rule.shortfall(reached));
       GOODPUT_TRY_STATUS(
-          runs_.extend(policies, next_trials(trials, rule.excess(*reached), replication_.most_trials), 1));
+          runs_.extend(policies, next_trials(trials, rule.excess(*reached), replication_.max_trials), 1));
     }
   }
 
@@ -82,15 +82,16 @@ Result<std::pair<std::size_t, std::size_t>> find_rule_policies(const std::string
   }
   std::vector<std::string_view> names;
   for (const ScenarioPolicy& policy : known) names.push_back(policy.name);
-  return Error{fmt::format("{}: want two of the policies that run, with a slash between: {}",
-                           on_one_line(policies), fmt::join(names, ", "))};
+  return Error{fmt::format(
+      "expected two of the policies that run, separated by a slash, found {}; the policies are {}",
+      on_one_line(policies), fmt::join(names, ", "))};
 }
 
 Result<std::vector<std::string>> replicate(const Replication& replication, TrialRuns& runs) {
   std::vector<std::string> not_reached(runs.policies());
   const bool has_rule = replication.until.has_value();
   const std::int64_t first = has_rule
-                                 ? std::clamp(replication.trials, kLeastRuleTrials, replication.most_trials)
+                                 ? std::clamp(replication.trials, kLeastRuleTrials, replication.max_trials)
                                  : replication.trials;
   GOODPUT_TRY_STATUS(runs.extend(first, 1));
   if (!has_rule) return not_reached;

@@ -18,7 +18,7 @@ namespace goodput {
 struct Replication {
   std::int64_t trials = 1;  // of every policy; with a rule at least kLeastRuleTrials
   std::optional<StoppingRule> until{};
-  std::int64_t most_trials = 1;  // with a rule
+  std::int64_t max_trials = 1;  // with a rule
 };
 
 // The two policies whose ratio a rule is about: "A/B", of which either may have a slash in its name. Fails

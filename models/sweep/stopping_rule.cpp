@@ -18,8 +18,8 @@ namespace {
 constexpr std::string_view kPlusMinus = "±";
 
 Error no_rule(std::string_view text) {
-  return Error{
-      fmt::format("{} is no rule: want METRIC±X% or METRIC:A/B±X%, for example cost±0.2%", in_quotes(text))};
+  return Error{fmt::format(
+      "{} is not a valid rule: expected METRIC±X% or METRIC:A/B±X%, for example cost±0.2%", in_quotes(text))};
 }
 
 }  // namespace
@@ -39,7 +39,7 @@ Result<StoppingRule> StoppingRule::parse(std::string_view text) {
   double value = 0;
   const auto [end, code] = std::from_chars(percent.data(), percent.data() + percent.size(), value);
   if (code != std::errc{} || end != percent.data() + percent.size() || !(value > 0 && value <= 100))
-    return Error{fmt::format("{} percent: want a number above 0 and up to 100", in_quotes(percent))};
+    return Error{fmt::format("the percentage must be above 0 and at most 100, not {}", in_quotes(percent))};
   rule.percent_ = percent;
   rule.within_ = value / 100;
   std::string_view what = text.substr(0, sign);
@@ -82,13 +82,13 @@ std::string StoppingRule::shortfall(const std::optional<Estimate>& estimate) con
   const std::string what = policies_.empty() ? std::string(info(metric_).name)
                                              : fmt::format("{}:{}", info(metric_).name, policies_);
   if (!estimate)
-    return fmt::format("{} has no value in some trial, so that no number of trials makes it exact", what);
+    return fmt::format("{} has no value in some trials, so more trials cannot make it precise", what);
   const double reached = excess(*estimate);
   if (reached <= 1)
-    return fmt::format("{}: its values are so skewed that ±{} % cannot be relied on yet", what, percent_);
+    return fmt::format("the values of {} are still too skewed for ±{} % to be reliable", what, percent_);
   if (!std::isfinite(reached))
-    return fmt::format("{}: has no bounded interval yet, not ±{} %", what, percent_);
-  return fmt::format("{} ±{:.2g} %, not ±{} %", what, 100 * reached * within_, percent_);
+    return fmt::format("the interval of {} is still unbounded, not ±{} %", what, percent_);
+  return fmt::format("{} is known to ±{:.2g} %, not to ±{} %", what, 100 * reached * within_, percent_);
 }
 
 }  // namespace goodput

@@ -17,7 +17,7 @@ using config::Need;
 
 // Text as on the command line, or an array of JSON values as they are.
 config::Value axis_values_value(SweepAxis& axis) {
-  const std::string wanted = "text as of the command line, or an array of values";
+  const std::string wanted = "a string as on the command line, or an array of values";
   const auto read = [&axis, wanted](const Json& from, const config::Place& place) -> Status {
     axis.values_json = from.dump();
     axis.file = place.file;
@@ -40,13 +40,13 @@ config::Value axis_values_value(SweepAxis& axis) {
 }
 
 config::Value sweep_settings_value(std::vector<SweepSetting>& sets) {
-  const std::string wanted = "an object: expressions by pointer";
+  const std::string wanted = "an object of expressions by pointer";
   const auto read = [&sets, wanted](const Json& from, const config::Place& place) -> Status {
     if (!from.is_object()) return place.not_wanted(from, wanted);
     sets.clear();
     for (const auto& [pointer, text] : from.items()) {
       const config::Place at = place.at(pointer);
-      if (!text.is_string()) return at.not_wanted(text, "text: \"128 + spares\"");
+      if (!text.is_string()) return at.not_wanted(text, "a string such as \"128 + spares\"");
       auto value = Expression::parse(text.get_ref<const std::string&>());
       if (!value) return at.error(value.error().what);
       sets.push_back({pointer, *std::move(value)});
@@ -61,14 +61,15 @@ config::Value sweep_settings_value(std::vector<SweepSetting>& sets) {
 
 Status check_sweep_pointer(const std::string& pointer, std::string_view key) {
   if (pointer.starts_with('/')) return Ok{};
-  return Error{
-      fmt::format("{} is no pointer: one begins with a slash, as /failures/mtbf_hours", in_quotes(pointer)),
-      {.pointer = std::string(key)}};
+  return Error{fmt::format("{} is not a pointer; a pointer begins with a slash, such as /failures/mtbf_hours",
+                           in_quotes(pointer)),
+               {.pointer = std::string(key)}};
 }
 
 Status check_tuples(const SweepAxis& axis) {
   const auto refuse = [&axis](const std::string& what) {
-    return Error{fmt::format("{}, want arrays of {}: one value a pointer", what, axis.pointers.size()),
+    return Error{fmt::format("{}, but each value must be an array of {}, one value per pointer", what,
+                             axis.pointers.size()),
                  {.pointer = "/values"}};
   };
   const auto count = axis.values.count();
@@ -87,9 +88,8 @@ Status check_spares_values(const AxisValues& values) {
            std::trunc(number.get<double>()) == number.get<double>();
   });
   if (!wrong) return Ok{};
-  return Error{
-      fmt::format("spares cannot be {}: want whole numbers of nodes, 0 or more", on_one_line(*wrong)),
-      {.pointer = "/values"}};
+  return Error{fmt::format("spares must be whole numbers of nodes, 0 or more, not {}", on_one_line(*wrong)),
+               {.pointer = "/values"}};
 }
 
 }  // namespace
@@ -107,22 +107,23 @@ std::vector<std::string> SweepAxis::split(const std::string& value) const {
 }
 
 config::Fields config_fields(SweepAxis& axis) {
-  return {
-      {"pointer", Need::kOptional, config::text(axis.pointer),
-       "what varies: /failures/mtbf_hours; of pointer, pointers and name there is one"},
-      {"pointers", Need::kOptional, config::texts(axis.pointers),
-       "that move together: a value is an array with one for each"},
-      {"name", Need::kOptional, config::text(axis.name), "of a variable that pointers follow from"},
-      {"values", Need::kRequired, axis_values_value(axis),
-       "\"10,25,50\", \"0..8\", \"0..64:8\", \"600..86400/7:log\", or [10, \"young\"]"},
-      {"sets", Need::kOptional, sweep_settings_value(axis.sets),
-       "what follows from variables: {\"/nodes\": \"plan_nodes + spares\"}, which spares does by itself"}};
+  return {{"pointer", Need::kOptional, config::text(axis.pointer),
+           "what varies, such as /failures/mtbf_hours; give exactly one of pointer, pointers and name"},
+          {"pointers", Need::kOptional, config::texts(axis.pointers),
+           "JSON pointers that vary together; each value is an array with one entry per pointer"},
+          {"name", Need::kOptional, config::text(axis.name), "variable that pointers in sets depend on"},
+          {"values", Need::kRequired, axis_values_value(axis),
+           "\"10,25,50\", \"0..8\", \"0..64:8\", \"600..86400/7:log\", or [10, \"young\"]"},
+          {"sets", Need::kOptional, sweep_settings_value(axis.sets),
+           "values that depend on variables: {\"/nodes\": \"plan_nodes + spares\"}, which is the default for "
+           "spares"}};
 }
 
 Status config_finish(SweepAxis& axis) {
   const int given =
       (axis.pointer.empty() ? 0 : 1) + (axis.pointers.empty() ? 0 : 1) + (axis.name.empty() ? 0 : 1);
-  if (given != 1) return Error{"want one of pointer, pointers and name, to say what varies"};
+  if (given != 1)
+    return Error{"must have exactly one of pointer, pointers or name, which says what the axis varies"};
   if (!axis.pointer.empty()) GOODPUT_TRY_STATUS(check_sweep_pointer(axis.pointer, "/pointer"));
   for (const std::string& pointer : axis.pointers)
     GOODPUT_TRY_STATUS(check_sweep_pointer(pointer, "/pointers"));
@@ -131,20 +132,21 @@ Status config_finish(SweepAxis& axis) {
     GOODPUT_TRY_STATUS(check_sweep_pointer(setting.pointer, "/sets"));
   if (axis.name.empty()) {
     if (axis.sets.empty()) return Ok{};
-    return Error{"follows from variables: give the axis a name, not a pointer", {.pointer = "/sets"}};
+    return Error{"depends on variables; give the axis a name, not a pointer", {.pointer = "/sets"}};
   }
   if (axis.is_spares()) GOODPUT_TRY_STATUS(check_spares_values(axis.values));
   if (is_variable_name(axis.name) && axis.name != kPlanNodes) return Ok{};
   if (axis.name.find('/') != std::string::npos) return check_sweep_pointer(axis.name, "/name");
-  return Error{fmt::format("{} is no name for a variable: want letters, digits and underscores, not {}",
-                           in_quotes(axis.name), kPlanNodes),
-               {.pointer = "/name"}};
+  return Error{
+      fmt::format("{} is not a valid name for a variable; use letters, digits and underscores, but not {}",
+                  in_quotes(axis.name), kPlanNodes),
+      {.pointer = "/name"}};
 }
 
 Result<SweepAxis> parse_sweep_axis(std::string_view text) {
   const std::size_t equals = text.find('=');
   if (equals == std::string_view::npos || equals == 0)
-    return Error{"want POINTER=VALUES, for example /failures/mtbf_hours=10,100, or spares=0..8"};
+    return Error{"expected POINTER=VALUES, for example /failures/mtbf_hours=10,100, or spares=0..8"};
   SweepAxis axis;
   const std::string_view what = text.substr(0, equals);
   std::vector<std::string> pointers;

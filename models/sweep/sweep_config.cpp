@@ -17,7 +17,7 @@ config::Value sweep_axes_value(std::vector<SweepAxis>& axes) {
   const std::string wanted = "an array of objects";
   const auto read = [&axes, wanted](const Json& from, const config::Place& place) -> Status {
     if (!from.is_array()) return place.not_wanted(from, wanted);
-    if (from.empty()) return place.error("is empty, want at least one axis");
+    if (from.empty()) return place.error("must have at least one axis");
     axes.clear();
     for (const Json& one : from) {
       SweepAxis axis;
@@ -35,7 +35,7 @@ config::Value sweep_axes_value(std::vector<SweepAxis>& axes) {
 }
 
 config::Value sweep_changes_value(std::vector<config::Change>& changes) {
-  const std::string wanted = "an object: values by pointer";
+  const std::string wanted = "an object of values by pointer";
   const auto read = [&changes, wanted](const Json& from, const config::Place& place) -> Status {
     if (!from.is_object()) return place.not_wanted(from, wanted);
     changes.clear();
@@ -52,7 +52,7 @@ config::Value sweep_changes_value(std::vector<config::Change>& changes) {
 
 config::Value stopping_rule_value(std::optional<StoppingRule>& rule) {
   const auto read = [&rule](const Json& from, const config::Place& place) -> Status {
-    if (!from.is_string()) return place.not_wanted(from, "text: \"cost±0.2%\"");
+    if (!from.is_string()) return place.not_wanted(from, "a string such as \"cost±0.2%\"");
     auto parsed = StoppingRule::parse(from.get_ref<const std::string&>());
     if (!parsed) return place.error(parsed.error().what);
     rule = *std::move(parsed);
@@ -61,35 +61,38 @@ config::Value stopping_rule_value(std::optional<StoppingRule>& rule) {
   const auto write = [&rule](OrderedJson& into) {
     if (rule) into = rule->text();
   };
-  return {"text: METRIC±X% or METRIC:A/B±X%", read, write, {}};
+  return {"a string: METRIC±X% or METRIC:A/B±X%", read, write, {}};
 }
 
 }  // namespace
 
 config::Fields config_fields(SweepConfig& sweep) {
   const auto has_no_size = [&sweep] {
-    return sweep.design == SweepDesign::kLatin ? "" : "the values say how many points there are";
+    return sweep.design == SweepDesign::kLatin ? "" : "the values determine the number of points";
   };
-  const auto has_no_rule = [&sweep] { return sweep.until ? "" : "there is no until"; };
+  const auto has_no_rule = [&sweep] { return sweep.until ? "" : "\"until\" is not given"; };
   return {
       {"scenario", Need::kRequired, config::path_or_name(sweep.scenario, kScenarioFiles),
-       "what is run, a path or a name"},
+       "scenario to run, a path or a name"},
       {"set", Need::kOptional, sweep_changes_value(sweep.set),
-       "values of it that are others at every point: {\"/trials\": 50}"},
-      {"vary", Need::kRequired, sweep_axes_value(sweep.vary), "what varies, an object an axis"},
+       "changes to the scenario at every point, for example {\"/trials\": 50}"},
+      {"vary", Need::kRequired, sweep_axes_value(sweep.vary), "what varies, one object per axis"},
       {"design", Need::kOptional, config::choice(sweep.design, kSweepDesignNames),
-       "grid: every value with every value; list: the first ones of all axes, the second ones, and so on; "
-       "latin: a Latin hypercube, drawn by the seed"},
-      {"points", Need::kOptional, config::integer(sweep.points, 0, kMostSweepPoints), "of a Latin hypercube",
-       has_no_size},
+       "grid: all combinations of values; list: the first value of every axis, then the second, and so on; "
+       "latin: a Latin hypercube drawn with the seed"},
+      {"points", Need::kOptional, config::integer(sweep.points, 0, kMostSweepPoints),
+       "points of a Latin hypercube", has_no_size},
       {"trials", Need::kOptional, config::integer(sweep.trials, 0, kMostSweepTrials),
-       "of every policy at a point, with `until` the first ones; 0: as the scenario says"},
+       "trials of every policy per point; with `until`, the trials to begin with; 0: as in the scenario"},
       {"until", Need::kOptional, stopping_rule_value(sweep.until),
-       "more trials until the 95 % interval of the metric, or of the ratio of policies A and B, is as "
-       "narrow"},
-      {"most_trials", Need::kOptional, config::integer(sweep.most_trials, kLeastRuleTrials, kMostSweepTrials),
-       "with `until`: no more than these", has_no_rule},
-      {"policies", Need::kOptional, config::texts(sweep.policies), "of the scenario, that run; none: all"}};
+       "run more trials until the 95 % confidence interval of the metric, or of the ratio of policies A and "
+       "B, is this narrow"},
+      config::renamed({"max_trials", Need::kOptional,
+                       config::integer(sweep.max_trials, kLeastRuleTrials, kMostSweepTrials),
+                       "with `until`: maximum number of trials", has_no_rule},
+                      "most_trials"),
+      {"policies", Need::kOptional, config::texts(sweep.policies),
+       "policies of the scenario to run; none: all"}};
 }
 
 }  // namespace goodput

@@ -38,7 +38,7 @@ struct SweepConfig {
   std::int64_t points = 0;  // of a Latin hypercube
   std::int64_t trials = 0;  // of every policy, or with a stopping rule the first ones; 0: as in the scenario
   std::optional<StoppingRule> until{};
-  std::int64_t most_trials = 10'000;
+  std::int64_t max_trials = 10'000;
   std::vector<std::string> policies{};  // those of the scenario that run; none: all
 };
 [[nodiscard]] config::Fields config_fields(SweepConfig& sweep);

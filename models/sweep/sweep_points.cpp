@@ -27,10 +27,9 @@ std::string axis_name(const SweepAxis& axis) {
 }
 
 Error too_many_points(std::string_view how_many) {
-  return Error{
-      fmt::format("the sweep has {} points, more than {}: leave out values, or draw points by a latin design",
-                  how_many, kMostSweepPoints),
-      {.pointer = "/vary"}};
+  return Error{fmt::format("the sweep has {} points, more than {}; remove values, or use a latin design",
+                           how_many, kMostSweepPoints),
+               {.pointer = "/vary"}};
 }
 
 // The same text for JSON that says the same: 50, 50.0 and 5e1.
@@ -42,11 +41,10 @@ std::string comparable(const std::string& value) {
 // How many values, where the design takes them one by one.
 Result<std::uint64_t> listed_count(const SweepAxis& axis, std::size_t number, SweepDesign design) {
   if (const auto count = axis.values.count()) return *count;
-  return Error{
-      fmt::format("{} is a range without a number of values, which only a latin design takes; this is a {}: "
-                  "say how many, for example 0.1..0.5/5",
-                  axis_name(axis), kSweepDesignNames[static_cast<std::size_t>(design)]),
-      {.pointer = axis_pointer(number) + "/values"}};
+  return Error{fmt::format("{} is a range without a number of values, which only a latin design supports, "
+                           "not a {}; give the number, for example 0.1..0.5/5",
+                           axis_name(axis), kSweepDesignNames[static_cast<std::size_t>(design)]),
+               {.pointer = axis_pointer(number) + "/values"}};
 }
 
 }  // namespace
@@ -105,8 +103,8 @@ Status SweepPoints::check_names() const {
       }
     }
     if (axes_[i].name.empty() || is_used(axes_[i].name)) continue;
-    return Error{fmt::format("nothing follows from the variable {}{}; a pointer begins with a slash, what "
-                             "follows from a variable is said by sets in the file of a sweep",
+    return Error{fmt::format("nothing depends on the variable {}{}; pointers begin with a slash, and "
+                             "variables are used by \"sets\" in a sweep file",
                              in_quotes(axes_[i].name),
                              did_you_mean(axes_[i].name, std::vector<std::string_view>{kSparesVariable})),
                  {.pointer = axis_pointer(i)}};
@@ -121,14 +119,14 @@ Status SweepPoints::check_twice() const {
     if (std::find(all.begin(), all.begin() + static_cast<std::ptrdiff_t>(i), all[i]) ==
         all.begin() + static_cast<std::ptrdiff_t>(i))
       continue;
-    return Error{fmt::format("sets {} twice", in_quotes(all[i])), {.pointer = "/vary"}};
+    return Error{fmt::format("varies or sets {} twice", in_quotes(all[i])), {.pointer = "/vary"}};
   }
   return Ok{};
 }
 
 Status SweepPoints::count_points(const SweepConfig& sweep) {
   if (design_ == SweepDesign::kLatin && sweep.points < 1)
-    return Error{fmt::format("a latin design wants to know how many points to draw: give {}", kOption),
+    return Error{fmt::format("a latin design needs the number of points to draw; give {}", kOption),
                  {.pointer = "/points"},
                  "points"};
   size_ = design_ == SweepDesign::kLatin ? static_cast<std::uint64_t>(sweep.points) : 1;
@@ -144,9 +142,9 @@ Status SweepPoints::count_points(const SweepConfig& sweep) {
     }
     if (i > 0 && count != size_) {
       return Error{
-          fmt::format("{} has {} values and {} has {}; a list takes the first of each, then the second, "
-                      "so give as many",
-                      axis_name(axes_[0]), size_, axis_name(axes_[i]), count),
+          fmt::format(
+              "{} has {} values and {} has {}; a list design needs the same number of values for every axis",
+              axis_name(axes_[0]), size_, axis_name(axes_[i]), count),
           {.pointer = "/vary"}};
     }
     size_ = count;
@@ -247,7 +245,7 @@ Result<std::string> SweepPoints::follow(const SweepSetting& setting, const Value
     const std::string text = value_of(name);
     const Json json = Json::parse(text);
     if (json.is_number()) return json.get<double>();
-    return Error{fmt::format("{} is {}, no number to reckon with", name, text)};
+    return Error{fmt::format("{} is {}, which is not a number", name, text)};
   });
   if (value) return number_json(*value);
   return Error{fmt::format("{} of the sweep: {}", setting.pointer, value.error().message())};

@@ -88,7 +88,8 @@ Status Changes::apply_to(Json& file) {
 }
 
 Status Changes::apply(Step step, Json& file) {
-  if (!step.pointer.starts_with('/')) return error(step, "a JSON pointer begins with a slash: /failures/p");
+  if (!step.pointer.starts_with('/'))
+    return error(step, "a JSON pointer must begin with a slash, as in /failures/p");
   try {
     const Pointer at(step.pointer);
     if (const auto name_at = text_above(at, file)) {
@@ -103,17 +104,17 @@ Status Changes::apply(Step step, Json& file) {
       std::string remedy = nearest_key(reached, file);
       const bool made = remedy.empty() && may_make(reached, file);
       if (!made && remedy.empty())
-        remedy = fmt::format("; set it as a whole first: {}={{...}}", on_one_line(parent));
+        remedy = fmt::format("; first set the whole object: {}={{...}}", on_one_line(parent));
       if (!made)
         return error(step, fmt::format("the {} has no object {}{}", noun_, in_quotes(parent), remedy));
       file[above] = Json::object();
     }
     const Json& there = file.at(above);
     if (!there.is_structured())
-      return error(step, fmt::format("{} is no object in the {}", in_quotes(parent), noun_));
+      return error(step, fmt::format("{} is not an object in the {}", in_quotes(parent), noun_));
     if (there.is_array() && !file.contains(at) && at.back() != "-" &&
         at.back() != std::to_string(there.size()))
-      return error(step, fmt::format("the array has {} entries", there.size()));
+      return error(step, fmt::format("the array has only {} entries", there.size()));
     if (there.is_array() && at.back() == "-")
       step.pointer = fmt::format("{}/{}", above.to_string(), there.size());
     file[at] = json_or_text(step.given.value);
@@ -123,7 +124,7 @@ Status Changes::apply(Step step, Json& file) {
     });
     made_.push_back(std::move(step));
   } catch (const JsonError&) {
-    return error(step, fmt::format("is no JSON pointer, or points nowhere in the {}", noun_));
+    return error(step, fmt::format("is not a valid JSON pointer, or points to nothing in the {}", noun_));
   }
   return Ok{};
 }
@@ -150,7 +151,8 @@ const Change* Changes::behind(std::string_view pointer) const {
 Status Changes::check_none_waits() const {
   if (waiting_.empty()) return Ok{};
   const Step& step = waiting_.front();
-  return error(step, fmt::format("{} is no object in the {}", in_quotes(step.as_given(step.name_at)), noun_));
+  return error(step,
+               fmt::format("{} is not an object in the {}", in_quotes(step.as_given(step.name_at)), noun_));
 }
 
 }  // namespace goodput::config

@@ -38,7 +38,7 @@ std::vector<std::string_view> keys_of(const Fields& fields) {
 Error unknown_key(const Place& place, std::string_view key, std::span<const std::string_view> known) {
   const std::string suggestion = did_you_mean(key, known);
   const std::string hint =
-      suggestion.empty() ? fmt::format("; want one of {}", fmt::join(known, ", ")) : suggestion;
+      suggestion.empty() ? fmt::format("; known keys: {}", fmt::join(known, ", ")) : suggestion;
   Place at = place.at(on_one_line(key));
   return at.error("unknown key" + hint);
 }
@@ -46,20 +46,22 @@ Error unknown_key(const Place& place, std::string_view key, std::span<const std:
 Status check_keys(const Json& value, const Place& place, const Fields& fields) {
   const std::vector<std::string_view> known = keys_of(fields);
   const auto is_known = [&](std::string_view key) {
-    return std::find(known.begin(), known.end(), key) != known.end();
+    return std::any_of(fields.begin(), fields.end(), [key](const Field& field) {
+      return field.key == key || (!field.former_key.empty() && field.former_key == key);
+    });
   };
   for (const auto& [key, member] : value.items()) {
     if (is_known(key)) continue;
     if (std::find(kAnnotations.begin(), kAnnotations.end(), key) == kAnnotations.end())
       return unknown_key(place, key, known);
-    if (key == "source" && !member.is_string()) return place.at(key).not_wanted(member, "text");
+    if (key == "source" && !member.is_string()) return place.at(key).not_wanted(member, "a string");
     if (key == kAliasesKey && !are_texts(member))
-      return place.at(key).not_wanted(member, "an array of texts");
+      return place.at(key).not_wanted(member, "an array of strings");
     if (key != "sources") continue;
-    if (!member.is_object()) return place.at(key).not_wanted(member, "an object of texts");
+    if (!member.is_object()) return place.at(key).not_wanted(member, "an object of strings");
     for (const auto& [name, source] : member.items()) {
       if (!is_known(name)) return unknown_key(place.at(key), name, known);
-      if (!source.is_string()) return place.at(key).at(name).not_wanted(source, "text");
+      if (!source.is_string()) return place.at(key).at(name).not_wanted(source, "a string");
     }
   }
   return Ok{};
@@ -84,20 +86,36 @@ Status read_tier(const Json& value, Place& place, const Fields& fields) {
   return Ok{};
 }
 
+// Whether the value of `field` stands under its former key. A change replaces what the file has under the
+// other name.
+Result<bool> has_former_key(const Json& value, const Place& place, const Field& field) {
+  if (field.former_key.empty() || !value.contains(field.former_key)) return false;
+  if (!value.contains(field.key)) return true;
+  const Place former = place.at(field.former_key);
+  const auto is_changed = [&place](const Place& at) {
+    return place.changes != nullptr && place.changes->behind(at.pointer) != nullptr;
+  };
+  if (is_changed(place.at(field.key)) != is_changed(former)) return is_changed(former);
+  return former.error(
+      fmt::format("is the former name of {}, which is also given; remove one", in_quotes(field.key)));
+}
+
 Status read_members(const Json& value, Place& place, const ObjectAccess& access) {
   if (!value.is_object()) return place.not_wanted(value, "an object");
   const Fields fields = access.fields();
   GOODPUT_TRY_STATUS(check_keys(value, place, fields));
   for (const Field& field : fields) {
     if (field.key == "tier") continue;
-    Place at = place.at(field.key);
-    const auto member = value.find(field.key);
+    GOODPUT_TRY(const bool is_former, has_former_key(value, place, field));
+    Place at = place.at(is_former ? field.former_key : field.key);
+    const auto member = value.find(is_former ? field.former_key : field.key);
     if (member != value.end()) {
+      if (place.given && is_former) place.given->push_back({at.file, at.pointer, {}, std::string(field.key)});
       if (place.given && field.idle) place.given->push_back({at.file, at.pointer, field.idle});
       GOODPUT_TRY_STATUS(field.value.read(*member, at));
       lower(place.tier, at.tier);
     } else if (field.need == Need::kRequired) {
-      return at.error("is missing, want " + field.value.wanted);
+      return at.error("is missing; it must be " + field.value.wanted);
     } else if (field.absent) {
       GOODPUT_TRY_STATUS(field.absent(at));
       lower(place.tier, at.tier);
@@ -136,7 +154,8 @@ void write_into(OrderedJson& into, const Fields& fields) {
     if (field.idle && !field.idle().empty()) continue;
     OrderedJson value;
     if (field.value.write) field.value.write(value);
-    if (!value.is_null()) into[std::string(field.key)] = std::move(value);
+    const std::string_view key = field.former_key.empty() ? field.key : field.former_key;
+    if (!value.is_null()) into[std::string(key)] = std::move(value);
   }
 }
 
@@ -147,7 +166,7 @@ Error Place::error(std::string what) const {
 }
 
 Error Place::not_wanted(const Json& value, std::string_view wanted) const {
-  Error unwanted = error(fmt::format("is {}, want {}", shown(value), wanted));
+  Error unwanted = error(fmt::format("must be {1}, not {0}", shown(value), wanted));
   const Change* change = changes != nullptr ? changes->behind(pointer) : nullptr;
   return change != nullptr ? std::move(unwanted).of_option(change->option) : unwanted;
 }
@@ -163,8 +182,13 @@ fs::path Place::folder() const {
   return folder_of(change != nullptr ? change->file : file);
 }
 
+Field renamed(Field field, std::string_view former_key) {
+  field.former_key = former_key;
+  return field;
+}
+
 Field tier(Tier& value) {
-  return {"tier", Need::kOptional, choice(value, kTierNames), "how well founded its numbers are"};
+  return {"tier", Need::kOptional, choice(value, kTierNames), "how reliable the numbers of this object are"};
 }
 
 Value object(const ObjectAccess& access) {
@@ -207,13 +231,14 @@ Result<Source> source_named(const std::string& name, const Place& place, const K
   }
   const fs::path file = place.folder() / name;
   std::error_code ignored;
-  if (!fs::exists(file, ignored)) return place.error(fmt::format("no file {}", in_quotes(file.string())));
+  if (!fs::exists(file, ignored))
+    return place.error(fmt::format("no such file: {}", in_quotes(file.string())));
   return Source{file.string(), {}};
 }
 
 Value object_or_name(const ObjectAccess& access, const Kind& kind, std::vector<Source>& sources) {
   Value value = object(access);
-  value.wanted = fmt::format("a file of {}/ or an object", kind.folder);
+  value.wanted = fmt::format("a file in {}/ or an object", kind.folder);
   value.fields = nullptr;  // described where the files are
   value.read = [access, kind, &sources, wanted = value.wanted](const Json& from, Place& place) -> Status {
     if (from.is_object()) return read_members(from, place, access);
@@ -225,7 +250,7 @@ Value object_or_name(const ObjectAccess& access, const Kind& kind, std::vector<S
     auto tier = read_whole_file(source.file, access, place.library, changes, place.given);
     if (!tier) {
       Error error = std::move(tier).error();
-      if (is_changed && !error.where.empty()) error.what += " (as it is changed)";
+      if (is_changed && !error.where.empty()) error.what += " (after the changes)";
       return error;
     }
     place.tier = *tier;
@@ -236,7 +261,7 @@ Value object_or_name(const ObjectAccess& access, const Kind& kind, std::vector<S
 
 Value path_or_name(std::string& value, const Kind& kind) {
   Value result = path(value);
-  result.wanted = fmt::format("a file of {}/", kind.folder);
+  result.wanted = fmt::format("a file in {}/", kind.folder);
   result.read = [&value, read = std::move(result.read), wanted = result.wanted](const Json& from,
                                                                                 Place& place) -> Status {
     if (!from.is_string()) return place.not_wanted(from, wanted);
@@ -246,37 +271,38 @@ Value path_or_name(std::string& value, const Kind& kind) {
   return result;
 }
 
-Result<UnusedKeys> read_file(const std::string& file, const ObjectAccess& access, const Library& library,
-                             Changes changes) {
+Result<KeyNotes> read_file(const std::string& file, const ObjectAccess& access, const Library& library,
+                           Changes changes) {
   return read_changed_file(file, access, library, changes);
 }
 
-Result<UnusedKeys> read_changed_file(const std::string& file, const ObjectAccess& access,
-                                     const Library& library, Changes& changes) {
+Result<KeyNotes> read_changed_file(const std::string& file, const ObjectAccess& access,
+                                   const Library& library, Changes& changes) {
   std::vector<GivenKey> given;
   GOODPUT_TRY_STATUS(read_whole_file(file, access, &library, changes, &given));
-  return unused_keys(given);
+  return key_notes(given);
 }
 
-Result<UnusedKeys> read_object(const Json& object, const ObjectAccess& access, const Library& library,
-                               Changes changes) {
+Result<KeyNotes> read_object(const Json& object, const ObjectAccess& access, const Library& library,
+                             Changes changes) {
   std::vector<GivenKey> given;
   GOODPUT_TRY_STATUS(read_changed(object, "", access, &library, changes, &given));
-  return unused_keys(given);
+  return key_notes(given);
 }
 
-UnusedKeys unused_keys(std::span<const GivenKey> given) {
-  UnusedKeys unused;
-  const auto is_within = [&unused](const GivenKey& key) {
-    return std::any_of(unused.begin(), unused.end(), [&key](const UnusedKey& above) {
+KeyNotes key_notes(std::span<const GivenKey> given) {
+  KeyNotes notes;
+  const auto is_within = [&notes](const GivenKey& key) {
+    return std::any_of(notes.begin(), notes.end(), [&key](const KeyNote& above) {
       return above.file == key.file && key.pointer.starts_with(above.pointer + '/');
     });
   };
   for (const GivenKey& key : given) {
-    std::string why = key.idle();
-    if (!why.empty() && !is_within(key)) unused.push_back({key.file, key.pointer, std::move(why)});
+    std::string why = key.idle ? key.idle() : "";
+    if ((!why.empty() || !key.new_name.empty()) && !is_within(key))
+      notes.push_back({key.file, key.pointer, std::move(why), key.new_name});
   }
-  return unused;
+  return notes;
 }
 
 OrderedJson write(const Fields& fields) {

@@ -30,19 +30,21 @@
 
 namespace goodput::config {
 
-// A key that was given and moves nothing.
-struct UnusedKey {
+// A key that was given and has no effect, or was given by its former name.
+struct KeyNote {
   std::string file{};
   std::string pointer{};
-  std::string why{};
+  std::string why{};       // it has no effect
+  std::string new_name{};  // empty: the key was not renamed
 };
-using UnusedKeys = std::vector<UnusedKey>;
+using KeyNotes = std::vector<KeyNote>;
 
-// A key that was given, and may turn out to move nothing (Field::idle).
+// A key that was given by its former name, or may turn out to have no effect (Field::idle).
 struct GivenKey {
   std::string file{};
   std::string pointer{};
   std::function<std::string()> idle{};
+  std::string new_name{};  // empty: the key was not renamed
 };
 
 // Where a value stands; reading leaves behind the lowest tier that is named in it.
@@ -86,7 +88,12 @@ struct Field {
   // Called if the key is not given, with the place of the missing value; none: the variable keeps what it
   // held.
   std::function<Status(Place&)> absent{};
+  // What the key was called before: it is still read, with a note, and results still use it, for the programs
+  // that read them. Empty: nothing else.
+  std::string_view former_key{};
 };
+// `field`, by the name it has now.
+[[nodiscard]] Field renamed(Field field, std::string_view former_key);
 
 struct Range {
   double least = -std::numeric_limits<double>::infinity();
@@ -203,17 +210,18 @@ template <typename T>
 // ---- Whole files.
 
 // `library`: where names that it has are looked up. `changes`: made before anything is read. The result is
-// the keys that move nothing, of this file and those that it names.
-[[nodiscard]] Result<UnusedKeys> read_file(const std::string& file, const ObjectAccess& access,
-                                           const Library& library = {}, Changes changes = {});
+// what to note about the keys of this file and of those that it names.
+[[nodiscard]] Result<KeyNotes> read_file(const std::string& file, const ObjectAccess& access,
+                                         const Library& library = {}, Changes changes = {});
 // The same, where parts of the file are read later: `changes` then know what they put there (Place::changes).
-[[nodiscard]] Result<UnusedKeys> read_changed_file(const std::string& file, const ObjectAccess& access,
-                                                   const Library& library, Changes& changes);
+[[nodiscard]] Result<KeyNotes> read_changed_file(const std::string& file, const ObjectAccess& access,
+                                                 const Library& library, Changes& changes);
 // The same of an object that is in no file: names are looked up here and in the library.
-[[nodiscard]] Result<UnusedKeys> read_object(const Json& object, const ObjectAccess& access,
-                                             const Library& library, Changes changes);
-// Of those given to what has been read by now. Of an object that moves nothing the keys within are not named.
-[[nodiscard]] UnusedKeys unused_keys(std::span<const GivenKey> given);
+[[nodiscard]] Result<KeyNotes> read_object(const Json& object, const ObjectAccess& access,
+                                           const Library& library, Changes changes);
+// What to note about the keys that were given, after everything was read. For an object without effect, the
+// keys in it get no note.
+[[nodiscard]] KeyNotes key_notes(std::span<const GivenKey> given);
 [[nodiscard]] OrderedJson write(const Fields& fields);
 
 template <typename T>

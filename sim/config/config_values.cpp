@@ -20,7 +20,7 @@ std::string wanted_number(const Range& range) {
   const bool has_least = std::isfinite(range.least);
   const bool has_most = std::isfinite(range.most);
   if (range.is_least_excluded && has_most)
-    return fmt::format("a number above {} and up to {}", range.least, range.most);
+    return fmt::format("a number above {} and at most {}", range.least, range.most);
   if (range.is_least_excluded) return fmt::format("a number above {}", range.least);
   if (has_least && has_most) return fmt::format("a number from {} to {}", range.least, range.most);
   return has_least ? fmt::format("a number of at least {}", range.least) : "a number";
@@ -73,7 +73,7 @@ Value integer_value(Integer& value, std::int64_t least, std::int64_t most) {
 
 Value text_value(std::string& value, bool is_path) {
   const auto read = [&value, is_path](const Json& from, const Place& place) -> Status {
-    if (!from.is_string()) return place.not_wanted(from, is_path ? "the path of a file" : "text");
+    if (!from.is_string()) return place.not_wanted(from, is_path ? "a file path" : "a string");
     value = from.get<std::string>();
     if (is_path) value = (place.folder() / value).lexically_normal().string();
     return Ok{};
@@ -81,7 +81,7 @@ Value text_value(std::string& value, bool is_path) {
   const auto write = [&value, is_path](OrderedJson& into) {
     if (!is_path || !value.empty()) into = value;
   };
-  return {is_path ? "the path of a file" : "text", read, write, {}};
+  return {is_path ? "a file path" : "a string", read, write, {}};
 }
 
 // `value_of` reads and writes one element.
@@ -128,10 +128,10 @@ Value integers(std::vector<std::int32_t>& values, std::int64_t least, std::int64
 }
 
 Value texts(std::vector<std::string>& values) {
-  return scalars(values, "an array of texts", [](std::string& value) { return text(value); });
+  return scalars(values, "an array of strings", [](std::string& value) { return text(value); });
 }
 Value numbers(std::vector<double>& values, Range range) {
-  return scalars(values, "an array, each " + wanted_number(range),
+  return scalars(values, "an array, each element " + wanted_number(range),
                  [range](double& value) { return number(value, range); });
 }
 
@@ -198,7 +198,11 @@ Value choice(std::function<std::size_t()> get, std::function<void(std::size_t)> 
     if (!from.is_string()) return place.not_wanted(from, wanted);
     const auto& name = from.get_ref<const std::string&>();
     const auto found = std::find(names.begin(), names.end(), name);
-    if (found == names.end()) return place.not_wanted(from, wanted + did_you_mean(name, names));
+    if (found == names.end()) {
+      Error unknown = place.not_wanted(from, wanted);
+      unknown.what += did_you_mean(name, names);
+      return unknown;
+    }
     set(static_cast<std::size_t>(found - names.begin()));
     return Ok{};
   };

@@ -97,7 +97,8 @@ Error syntax_error(const std::string& file, const std::string& text, const JsonP
   const std::string_view before = std::string_view(text).substr(0, at);
   const auto line = 1 + static_cast<std::size_t>(std::count(before.begin(), before.end(), '\n'));
   const std::size_t column = at - (before.rfind('\n') + 1) + 1;  // npos + 1 is 0
-  return {"is no JSON: " + reason_of(error.what()), {.file = file, .position = Position::line(line, column)}};
+  return {"is not valid JSON: " + reason_of(error.what()),
+          {.file = file, .position = Position::line(line, column)}};
 }
 
 struct CloseFile {
@@ -108,7 +109,7 @@ Result<std::string> text_of(const std::string& file) {
   std::error_code failure;
   const fs::file_status status = fs::status(file, failure);
   if (!fs::exists(status)) return Error{"no such file", {.file = file}};
-  if (fs::is_directory(status)) return Error{"is a directory, want a JSON file", {.file = file}};
+  if (fs::is_directory(status)) return Error{"is a directory, not a JSON file", {.file = file}};
   const std::unique_ptr<std::FILE, CloseFile> stream(std::fopen(file.c_str(), "rb"));
   if (!stream) return Error{fmt::format("cannot be read: {}", std::strerror(errno)), {.file = file}};
   std::string text;
@@ -116,7 +117,7 @@ Result<std::string> text_of(const std::string& file) {
   while (const std::size_t got = std::fread(buffer.data(), 1, buffer.size(), stream.get())) {
     text.append(buffer.data(), got);
     if (text.size() > kLargestFile) {
-      return Error{fmt::format("is larger than {} MiB, too large for a config", kLargestFile >> 20),
+      return Error{fmt::format("is larger than {} MiB, the maximum for a config", kLargestFile >> 20),
                    {.file = file}};
     }
   }
@@ -140,7 +141,7 @@ Result<Json> parse_text(const std::string& text, const std::string& file) {
     return syntax_error(file, text, error);
   } catch (const JsonError& error) {  // 1e999
     if (const auto& problem = structure.problem()) return *problem;
-    return Error{"is no JSON: " + reason_of(error.what()), {.file = file}};
+    return Error{"is not valid JSON: " + reason_of(error.what()), {.file = file}};
   }
 }
 

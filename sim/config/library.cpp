@@ -61,7 +61,7 @@ Error not_found(const Library& library, const Kind& kind, std::string_view name)
     const fs::path path = fs::path(folder) / kind.folder;
     looked_in.push_back(path.string() + (fs::is_directory(path, ignored) ? "" : " (no such folder)"));
   }
-  const std::string where = looked_in.empty() ? "; there is no folder to look in"
+  const std::string where = looked_in.empty() ? "; there is no folder to search"
                                               : fmt::format("; looked in {}", fmt::join(looked_in, ", "));
   return Error{fmt::format("no {} {}{}{}", kind.noun, in_quotes(name),
                            nearest_names(name, names_of(library, kind)), where)};
@@ -132,8 +132,9 @@ Result<Source> find(const Library& library, const Kind& kind, std::string_view n
       else if (!say_the_same(source.file, file))
         source.shadowed.push_back(file.string());
     } else if (source.file.empty() && fs::exists(fs::symlink_status(file, ignored))) {
-      return Error{fmt::format("is no file that could be the {} {}", kind.noun, in_quotes(name)),
-                   {.file = file.string()}};
+      return Error{
+          fmt::format("is not a regular file, so it cannot be the {} {}", kind.noun, in_quotes(name)),
+          {.file = file.string()}};
     }
   }
   if (!source.file.empty()) return source;

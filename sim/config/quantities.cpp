@@ -44,14 +44,14 @@ Result<double> in_units(std::string_view text, const Unit (&units)[kCount], std:
       if (parts->unit == unit.name) return parts->number * unit.factor;
     }
   }
-  return Error{fmt::format("is {}, want {}", in_quotes(text), wanted)};
+  return Error{fmt::format("must be {1}, not {0}", in_quotes(text), wanted)};
 }
 
 constexpr Unit kDurationUnits[] = {{"", 1}, {"s", 1}, {"m", 60}, {"h", 3600}, {"d", 86400}, {"w", 7 * 86400}};
 constexpr Unit kAmountUnits[] = {{"", 1}, {"k", 1e3}, {"M", 1e6}, {"B", 1e9}, {"T", 1e12}};
 constexpr Unit kShareUnits[] = {{"", 1}, {"%", 0.01}};
 
-constexpr std::string_view kDurationWanted = "a duration: seconds, or as in 90m, 36h, 14d, 2w";
+constexpr std::string_view kDurationWanted = "a duration in seconds, or with a unit as in 90m, 36h, 14d, 2w";
 
 // The limit and what follows "@"; `otherwise` without one.
 Result<std::pair<std::string_view, double>> limit_parts(std::string_view text, double otherwise,
@@ -60,8 +60,8 @@ Result<std::pair<std::string_view, double>> limit_parts(std::string_view text, d
   if (at == std::string_view::npos) return std::pair{text, otherwise};
   GOODPUT_TRY(const double probability, parse_share(text.substr(at + 1)));
   if (probability > 0 && probability < 1) return std::pair{text.substr(0, at), probability};
-  return Error{
-      fmt::format("is {}, want a probability between 0 and 1 after the @: {}", in_quotes(text), example)};
+  return Error{fmt::format("must have a probability between 0 and 1 after the @ (for example {1}), not {0}",
+                           in_quotes(text), example)};
 }
 
 // Of a value that is a number, or a text that `parse` reads.
@@ -89,16 +89,16 @@ std::string share_text(double share) {
 Result<SimDuration> parse_duration(std::string_view text) {
   GOODPUT_TRY(const double seconds, in_units(text, kDurationUnits, kDurationWanted));
   if (seconds > 0 && seconds <= kLongestPlanYears * 365 * 86400) return from_seconds(seconds);
-  return Error{fmt::format("is {}, want {}, above 0 and up to {} years", in_quotes(text), kDurationWanted,
-                           kLongestPlanYears)};
+  return Error{fmt::format("must be {1}, above 0 and at most {2} years, not {0}", in_quotes(text),
+                           kDurationWanted, kLongestPlanYears)};
 }
 
 Result<double> parse_amount(std::string_view text) {
-  return in_units(text, kAmountUnits, "a number, or as in 700k, 1.2M, 3B, 15T");
+  return in_units(text, kAmountUnits, "a number, or with a suffix as in 700k, 1.2M, 3B, 15T");
 }
 
 Result<double> parse_share(std::string_view text) {
-  return in_units(text, kShareUnits, "a share: 10% or 0.1");
+  return in_units(text, kShareUnits, "a share such as 10% or 0.1");
 }
 
 Result<Deadline> parse_deadline(std::string_view text) {
@@ -111,7 +111,8 @@ Result<Budget> parse_budget(std::string_view text) {
   GOODPUT_TRY(const auto parts, limit_parts(text, 0, "700k@95%"));
   GOODPUT_TRY(const double usd, parse_amount(parts.first));
   if (usd > 0) return Budget{usd, parts.second};
-  return Error{fmt::format("is {}, want USD, above 0: 700k, or 700k@95%", in_quotes(text))};
+  return Error{
+      fmt::format("must be an amount in USD above 0, such as 700k or 700k@95%, not {}", in_quotes(text))};
 }
 
 config::Value amount_value(double& value, config::Range range) {
@@ -138,7 +139,7 @@ config::Value amount_value(std::int64_t& value, std::int64_t least, std::int64_t
 }
 
 config::Value share_value(double& value) {
-  const std::string wanted = "a share from 0 to below 1: 0.1 or \"10%\"";
+  const std::string wanted = "a share of at least 0 and below 1, such as 0.1 or \"10%\"";
   const auto take = [&value](double given) {
     value = given;
     return given >= 0 && given < 1;
@@ -148,7 +149,7 @@ config::Value share_value(double& value) {
 }
 
 config::Value positive_share_value(double& value) {
-  const std::string wanted = "a share above 0, up to 1: 0.25 or \"25%\"";
+  const std::string wanted = "a share above 0 and at most 1, such as 0.25 or \"25%\"";
   const auto take = [&value](double given) {
     value = given;
     return given > 0 && given <= 1;
@@ -158,7 +159,7 @@ config::Value positive_share_value(double& value) {
 }
 
 config::Value deadline_value(std::optional<Deadline>& value) {
-  const std::string wanted = "a duration and how likely: \"14d@95%\"";
+  const std::string wanted = "a duration with a probability, such as \"14d@95%\"";
   const auto take = [&value](const Deadline& given) {
     value = given;
     return true;
@@ -170,7 +171,7 @@ config::Value deadline_value(std::optional<Deadline>& value) {
 }
 
 config::Value budget_value(std::optional<Budget>& value) {
-  const std::string wanted = "USD, and how likely: \"700k\" of the mean, \"700k@95%\"";
+  const std::string wanted = "an amount in USD, such as \"700k\" for the mean or \"700k@95%\"";
   const auto take = [&value](const Budget& given) {
     value = given;
     return true;

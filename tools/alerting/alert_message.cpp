@@ -134,7 +134,7 @@ OrderedJson slack_json(const AlertMessage& message) {
     if (!incident.verdict.next_check.empty())
       text += "\nNext: " + slack_text(incident.verdict.next_check, kSection / 4);
   }
-  if (!incident.page.empty()) text += fmt::format("\n<{}|Open its page>", slack_text(incident.page));
+  if (!incident.page.empty()) text += fmt::format("\n<{}|Open the incident page>", slack_text(incident.page));
   const OrderedJson header = {
       {"type", "header"}, {"text", {{"type", "plain_text"}, {"text", at_most(headline(message), kHeader)}}}};
   const OrderedJson section = {{"type", "section"}, {"text", {{"type", "mrkdwn"}, {"text", text}}}};
@@ -167,7 +167,7 @@ OrderedJson pagerduty_json(const AlertMessage& message, const std::string& routi
   json["payload"] = std::move(payload);
   if (!incident.page.empty()) {
     json["client_url"] = incident.page;
-    json["links"] = OrderedJson::array({{{"href", incident.page}, {"text", "page of the incident"}}});
+    json["links"] = OrderedJson::array({{{"href", incident.page}, {"text", "incident page"}}});
   }
   return json;
 }

@@ -31,34 +31,36 @@ config::Value optional_level(std::optional<double>& level, const config::Range& 
 Fields level_fields(AlertLevel& level, std::string_view above) {
   return {{"above", Need::kOptional, config::number(level.above, config::above(1)), above},
           {"close_below", Need::kOptional, optional_level(level.close_below, config::above(1)),
-           "below it is gone; else four fifths of the way from 1 to `above`"}};
+           "value below which the condition is gone (default: 80 % of the way from 1 to `above`)"}};
 }
 
 Fields patience_fields(AlertPatience& patience) {
   return {{"steps", Need::kOptional, config::integer(patience.steps, 1, kMostAlertSteps),
-           "it opens when it was there in so many"},
+           "the incident opens when the condition was met in this many steps"},
           {"of", Need::kOptional, config::integer(patience.of, 0, kMostAlertSteps),
-           "of the last so many; 0: as many as `steps`, one after the other"},
+           "out of this many recent steps; 0: `steps` steps in a row"},
           {"close_steps", Need::kOptional, config::integer(patience.close_steps, 1, kMostAlertSteps),
-           "it closes when it was gone from so many, one after the other"}};
+           "the incident closes after this many steps in a row without the condition"}};
 }
 
 Fields condition_fields(SlowdownRule& rule) {
-  Fields fields = level_fields(rule.level, "S of a step is above");
+  Fields fields = level_fields(rule.level, "slowdown S above which a step meets the condition");
   add(fields, patience_fields(rule.patience));
   return fields;
 }
 
 Fields condition_fields(CauseRule& rule) {
   Fields fields = {{"cause", Need::kOptional, config::text(rule.cause),
-                    "the only cause that counts, worker-fault for example; empty: any"}};
-  add(fields, level_fields(rule.level, "what the fix of a likely cause gains is above"));
+                    "the only cause that counts, such as worker-fault; empty: any cause"}};
+  add(fields,
+      level_fields(rule.level, "gain from fixing a likely cause above which a step meets the condition"));
   add(fields, patience_fields(rule.patience));
   return fields;
 }
 
 Fields condition_fields(WorkerRule& rule) {
-  Fields fields = level_fields(rule.level, "the slowdown that the worst worker alone causes is above");
+  Fields fields = level_fields(
+      rule.level, "slowdown caused by the worst worker alone, above which a step meets the condition");
   add(fields, patience_fields(rule.patience));
   return fields;
 }
@@ -66,7 +68,8 @@ Fields condition_fields(WorkerRule& rule) {
 Fields condition_fields(SilenceRule& rule) {
   return {{"seconds", Need::kOptional,
            config::number(rule.seconds, {.least = 0, .most = kMostSilence, .is_least_excluded = true}),
-           "no step for so long, of a job that had one; the next step closes it"}};
+           "the incident opens when a job that had a step has no new one for this long; the next step closes "
+           "it"}};
 }
 
 Fields condition_fields(IncompleteRule& rule) {
@@ -74,22 +77,22 @@ Fields condition_fields(IncompleteRule& rule) {
 }
 
 Fields condition_fields(WorseningRule& rule) {
-  return {{"by", Need::kOptional, config::number(rule.by, config::above(0)), "S rises by at least so much"},
+  return {{"by", Need::kOptional, config::number(rule.by, config::above(0)), "minimum rise of S"},
           {"steps", Need::kOptional, config::integer(rule.steps, kFewestTrendSteps, kMostAlertSteps),
-           "over the last so many"},
+           "number of recent steps over which S rises"},
           {"close_steps", Need::kOptional, config::integer(rule.close_steps, 1, kMostAlertSteps),
-           "it closes when S did not rise by half as much, so many steps one after the other"}};
+           "the incident closes after this many steps in a row in which S rose by less than half of `by`"}};
 }
 
 Status check(const AlertLevel& level) {
   if (level.closes() <= level.above) return Ok{};
-  return Error{fmt::format("is {}, want at most `above`, {}", *level.close_below, level.above),
+  return Error{fmt::format("must be at most `above` ({}), not {}", level.above, *level.close_below),
                {.pointer = "/close_below"}};
 }
 
 Status check(const AlertPatience& patience) {
   if (patience.of == 0 || patience.of >= patience.steps) return Ok{};
-  return Error{fmt::format("is {}, want 0 or at least `steps`, {}", patience.of, patience.steps),
+  return Error{fmt::format("must be 0, or at least `steps` ({}), not {}", patience.steps, patience.of),
                {.pointer = "/of"}};
 }
 
@@ -124,7 +127,7 @@ Status check_condition(const WorseningRule& /*rule*/) {
 config::Fields config_fields(AlertRule& rule) {
   Fields fields = std::visit([](auto& condition) { return condition_fields(condition); }, rule.condition);
   fields.push_back({"severity", Need::kOptional, config::choice(rule.severity, kAlertSeverities),
-                    "how bad it is, for whoever is told"});
+                    "severity shown in messages and on pages"});
   return fields;
 }
 

@@ -98,7 +98,7 @@ double pause_after(const Delivery& delivery, const SinkConfig& sink) {
   const double grown = std::ldexp(sink.retry_s, std::min(delivery.attempts - 1, kMostDoublings));
   RandomStream random(static_cast<std::uint64_t>(delivery.id), "retry",
                       static_cast<std::uint64_t>(delivery.attempts));
-  return std::min(grown, sink.most_retry_s) * random.uniform(2.0 / 3, 1);
+  return std::min(grown, sink.max_retry_s) * random.uniform(2.0 / 3, 1);
 }
 
 }  // namespace
@@ -188,9 +188,10 @@ Status AlertSender::settle(Sink& sink, Delivery delivery, const SinkAnswer& answ
   const double pause_s = std::max(answer.wait_s, pause_after(delivery, sink.config));
   delivery.next_try_s = now_s + pause_s;
   if (!answer.is_refused) sink.rests_until_s = delivery.next_try_s;
-  report.problems.push_back(fmt::format("sink {}: incident {}: {}; try {} in {:.0f} s",
-                                        in_quotes(delivery.sink), delivery.incident,
-                                        on_one_line(answer.problem), delivery.attempts + 1, pause_s));
+  report.problems.push_back(
+      fmt::format("sink {} could not deliver a message about incident {}: {}; attempt {} follows in {:.0f} s",
+                  in_quotes(delivery.sink), delivery.incident, on_one_line(answer.problem),
+                  delivery.attempts + 1, pause_s));
   return queue.retried(delivery);
 }
 
@@ -199,7 +200,7 @@ Result<bool> AlertSender::hand_out(Delivery delivery, DeliveryQueue& queue, doub
   const auto found = sinks_.find(delivery.sink);
   if (found == sinks_.end()) {
     report.problems.push_back(
-        fmt::format("sink {} no longer exists: its message about incident {} is dropped",
+        fmt::format("sink {} no longer exists; its message about incident {} was dropped",
                     in_quotes(delivery.sink), delivery.incident));
     GOODPUT_TRY_STATUS(queue.finished(delivery.id));
     return true;

@@ -33,9 +33,9 @@ Result<std::size_t> kind_of(const Json& value, const config::Place& place,
                             std::span<const std::string_view> kinds, std::string_view noun) {
   const std::string wanted = fmt::format("one of {}", fmt::join(kinds, ", "));
   if (!value.is_object())
-    return place.not_wanted(value, fmt::format("an object: {{\"kind\": {}, ...}}", wanted));
+    return place.not_wanted(value, fmt::format("an object with a \"kind\" ({})", wanted));
   const auto kind = value.find("kind");
-  if (kind == value.end()) return place.at("kind").error("is missing, want " + wanted);
+  if (kind == value.end()) return place.at("kind").error("is missing; it must be " + wanted);
   if (!kind->is_string()) return place.at("kind").not_wanted(*kind, wanted);
   const auto found = index_of_name(kinds, noun, kind->get_ref<const std::string&>());
   if (!found) return place.at("kind").error(found.error().what);
@@ -52,7 +52,7 @@ config::ObjectAccess of_kind(T& value) {
                     [](const Json&, config::Place&) -> Status { return Ok{}; },
                     [&value](OrderedJson& into) { into = value.kind(); },
                     {}},
-                   "which keys there are"}};
+                   "determines the other keys"}};
     for (config::Field& field : config_fields(value)) all.push_back(std::move(field));
     return all;
   };
@@ -64,7 +64,7 @@ config::ObjectAccess of_kind(T& value) {
 template <typename T, typename Variant>
 config::Value named_of_kinds(std::vector<T>& all, Variant T::*choice, std::span<const std::string_view> kinds,
                              std::string_view noun) {
-  const std::string wanted = fmt::format("an object: {}s by name", noun);
+  const std::string wanted = fmt::format("an object of {}s by name", noun);
   const auto read = [&all, choice, kinds, noun, wanted](const Json& value, config::Place& place) -> Status {
     if (!value.is_object()) return place.not_wanted(value, wanted);
     all.clear();
@@ -88,13 +88,13 @@ config::Value named_of_kinds(std::vector<T>& all, Variant T::*choice, std::span<
 
 // Texts by name.
 config::Value header_values(std::vector<std::pair<std::string, std::string>>& headers) {
-  const std::string wanted = "an object: texts by name, {\"X-Team\": \"training\"}";
+  const std::string wanted = "an object of strings, such as {\"X-Team\": \"training\"}";
   const auto read = [&headers, wanted](const Json& value, config::Place& place) -> Status {
     if (!value.is_object()) return place.not_wanted(value, wanted);
     headers.clear();
     for (const auto& [name, text] : value.items()) {
       const config::Place at = place.at(name);
-      if (!text.is_string()) return at.not_wanted(text, "text");
+      if (!text.is_string()) return at.not_wanted(text, "a string");
       headers.emplace_back(name, text.get<std::string>());
     }
     return Ok{};
@@ -106,7 +106,7 @@ config::Value header_values(std::vector<std::pair<std::string, std::string>>& he
 }
 
 config::Value command_words(std::vector<std::string>& command) {
-  const std::string wanted = "a list of words: [\"/usr/local/bin/page\", \"training\"]";
+  const std::string wanted = "an array of strings, such as [\"/usr/local/bin/page\", \"training\"]";
   const auto read = [&command, wanted](const Json& value, config::Place& place) -> Status {
     const bool are_texts = value.is_array() && !value.empty() &&
                            std::ranges::all_of(value, [](const auto& word) { return word.is_string(); });
@@ -125,19 +125,19 @@ config::Range seconds_up_to(double most) {
 }
 
 Fields target_fields(WebhookSink& sink) {
-  return {{"shape", Need::kOptional, config::choice(sink.shape, kWebhookShapes), "what is sent"},
-          {"url", Need::kOptional, config::text(sink.url), "where to: http or https"},
+  return {{"shape", Need::kOptional, config::choice(sink.shape, kWebhookShapes), "format of the message"},
+          {"url", Need::kOptional, config::text(sink.url), "address to post to, http or https"},
           {"url_file", Need::kOptional, config::path(sink.url_file),
-           "or the file whose one line it is, for those that are secret themselves"},
-          {"headers", Need::kOptional, header_values(sink.headers), "further headers"},
+           "file whose only line is the URL; use it instead of `url` if the URL is secret"},
+          {"headers", Need::kOptional, header_values(sink.headers), "additional headers"},
           {"timeout_s", Need::kOptional, config::number(sink.timeout_s, seconds_up_to(kLongestTryS)),
-           "that a try may take"},
+           "time limit of an attempt, in seconds"},
           {"secret_file", Need::kOptional, config::path(sink.secret_file),
-           "whose content signs each body (HMAC-SHA256)"},
+           "file with the key that signs each body (HMAC-SHA256)"},
           {"bearer_token_file", Need::kOptional, config::path(sink.bearer_token_file),
-           "whose one line goes into the header Authorization"},
+           "file whose only line is the bearer token for the Authorization header"},
           {"routing_key_file", Need::kOptional, config::path(sink.routing_key_file),
-           "whose one line is PagerDuty's routing key; that shape needs it"}};
+           "file whose only line is PagerDuty's routing key; required for that shape"}};
 }
 
 Fields target_fields(StderrSink& /*sink*/) {
@@ -146,9 +146,9 @@ Fields target_fields(StderrSink& /*sink*/) {
 
 Fields target_fields(ExecSink& sink) {
   return {{"command", Need::kRequired, command_words(sink.command),
-           "the program and its arguments; no shell reads them"},
+           "program and its arguments; run without a shell"},
           {"timeout_s", Need::kOptional, config::number(sink.timeout_s, seconds_up_to(kLongestTryS)),
-           "then it is ended, with all it started"}};
+           "time limit in seconds; then the program and everything it started are killed"}};
 }
 
 bool is_token(const std::string& name) {
@@ -165,25 +165,26 @@ Status check_headers(const WebhookSink& sink) {
                                                     "idempotency-key", "x-goodput-signature"};
   for (const auto& [name, text] : sink.headers) {
     const Where where{.pointer = "/headers/" + name};
-    if (!is_token(name)) return Error{"is no name of a header", {.pointer = "/headers"}};
-    if (on_one_line(text) != text) return Error{"has control characters", where};
+    if (!is_token(name)) return Error{"contains an invalid header name", {.pointer = "/headers"}};
+    if (on_one_line(text) != text) return Error{"contains control characters", where};
     for (const std::string_view own : kOwn) {
-      if (equals_lower(own, name)) return Error{"is said by the monitor itself", where};
+      if (equals_lower(own, name)) return Error{"is set by the monitor itself; leave it out", where};
     }
     if (!sink.bearer_token_file.empty() && equals_lower("authorization", name))
-      return Error{"is what \"bearer_token_file\" says; leave one of them out", where};
+      return Error{"is already set by \"bearer_token_file\"; leave one of them out", where};
   }
   return Ok{};
 }
 
 Status check_target(const WebhookSink& sink) {
-  if (sink.url.empty() == sink.url_file.empty()) return Error{"wants either \"url\" or \"url_file\""};
+  if (sink.url.empty() == sink.url_file.empty())
+    return Error{"needs exactly one of \"url\" and \"url_file\""};
   if (!sink.url.empty()) {
     if (const std::string fault = fault_of_url(sink.url); !fault.empty())
       return Error{fault, {.pointer = "/url"}};
   }
   if (sink.shape == WebhookShape::kPagerDuty && sink.routing_key_file.empty())
-    return Error{"is missing, PagerDuty wants to know for which of its services this is",
+    return Error{"is missing; PagerDuty needs the routing key of the service to notify",
                  {.pointer = "/routing_key_file"}};
   return check_headers(sink);
 }
@@ -192,7 +193,7 @@ Status check_target(const StderrSink& /*sink*/) {
 }
 Status check_target(const ExecSink& sink) {
   if (!sink.command.front().empty()) return Ok{};
-  return Error{"is empty, want a program", {.pointer = "/command/0"}};
+  return Error{"is empty; give a program", {.pointer = "/command/0"}};
 }
 
 }  // namespace
@@ -200,38 +201,41 @@ Status check_target(const ExecSink& sink) {
 std::string fault_of_url(std::string_view url) {
   const bool is_web = url.starts_with("http://") || url.starts_with("https://");
   const std::size_t host = url.find("//") + 2;
-  if (!is_web || host == url.size() || url[host] == '/') return "want http://HOST/... or https://HOST/...";
+  if (!is_web || host == url.size() || url[host] == '/') return "must be http://HOST/... or https://HOST/...";
   if (url.find_first_of(" \t") != std::string_view::npos || on_one_line(url) != url)
-    return "has spaces or control characters: those of a URL are written %20";
+    return "contains spaces or control characters; percent-encode them, such as %20 for a space";
   return "";
 }
 
 config::Fields config_fields(SinkConfig& sink) {
   Fields fields = std::visit([](auto& target) { return target_fields(target); }, sink.target);
   fields.push_back({"retry_s", Need::kOptional, config::number(sink.retry_s, seconds_up_to(kLongestRetryS)),
-                    "from a try that fails to the next; twice as long after each further failure"});
-  fields.push_back({"most_retry_s", Need::kOptional,
-                    config::number(sink.most_retry_s, seconds_up_to(kLongestRetryS)),
-                    "but no longer than that; the monitor tries until it succeeds"});
+                    "seconds before the first retry; doubles after each further failure"});
+  fields.push_back(config::renamed(
+      {"max_retry_s", Need::kOptional, config::number(sink.max_retry_s, seconds_up_to(kLongestRetryS)),
+       "maximum seconds between retries; the monitor retries until it succeeds"},
+      "most_retry_s"));
   return fields;
 }
 
 Status config_finish(SinkConfig& sink) {
   GOODPUT_TRY_STATUS(std::visit([](const auto& target) { return check_target(target); }, sink.target));
-  if (sink.retry_s <= sink.most_retry_s) return Ok{};
-  return Error{fmt::format("is {}, want at least `retry_s`, {}", sink.most_retry_s, sink.retry_s),
-               {.pointer = "/most_retry_s"}};
+  if (sink.retry_s <= sink.max_retry_s) return Ok{};
+  return Error{fmt::format("must be at least `retry_s` ({}), not {}", sink.retry_s, sink.max_retry_s),
+               {.pointer = "/max_retry_s"}};
 }
 
 config::Fields config_fields(AlertingConfig& config) {
   return {{"rules", Need::kRequired, named_of_kinds(config.rules, &AlertRule::condition, kAlertKinds, "rule"),
-           "when something is noticed"},
+           "rules that open incidents"},
           {"sinks", Need::kOptional, named_of_kinds(config.sinks, &SinkConfig::target, kSinkKinds, "sink"),
-           "where alerts are sent when they open and when they close"}};
+           "where messages go when an incident opens, changes or closes"}};
 }
 
 Result<AlertingConfig> read_alerting_config(const std::string& file) {
-  return config::read<AlertingConfig>(file);
+  AlertingConfig config;
+  GOODPUT_TRY(config.notes, config::read_file(file, config::access(config)));
+  return config;
 }
 
 }  // namespace goodput

@@ -51,8 +51,8 @@ inline constexpr std::string_view kSinkKinds[] = {"webhook", "stderr", "exec"};
 struct SinkConfig {
   std::string name{};
   SinkTarget target{};
-  double retry_s = 5;         // after the first failure; twice as much after each further one
-  double most_retry_s = 600;  // but no more than that; tries never end
+  double retry_s = 5;        // after the first failure; twice as much after each further one
+  double max_retry_s = 600;  // but no more than that; tries never end
 
   [[nodiscard]] std::string_view kind() const { return kSinkKinds[target.index()]; }
 };
@@ -60,6 +60,7 @@ struct SinkConfig {
 struct AlertingConfig {
   AlertRules rules{};
   std::vector<SinkConfig> sinks{};
+  config::KeyNotes notes{};
 };
 
 // Errors name file and JSON pointer.

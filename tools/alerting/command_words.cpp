@@ -32,8 +32,9 @@ class WordSplitter {
   }
 
   Result<std::vector<std::string>> finish() && {
-    if (quote_ != 0) return Error{std::string("has a ") + quote_ + " that is never closed"};
-    if (is_escaped_) return Error{"ends with a backslash, which stands before a character"};
+    if (quote_ != 0) return Error{std::string("--alert-exec has an unclosed ") + quote_};
+    if (is_escaped_)
+      return Error{"--alert-exec ends with a backslash; add the character that it escapes, or remove it"};
     end_word();
     return std::move(words_);
   }
@@ -62,7 +63,8 @@ Result<ExecSink> exec_sink_of(std::string_view command) {
   WordSplitter splitter;
   for (const char c : command) splitter.take(c);
   GOODPUT_TRY(std::vector<std::string> words, std::move(splitter).finish());
-  if (words.empty() || words.front().empty()) return Error{"is empty, want a program and its arguments"};
+  if (words.empty() || words.front().empty())
+    return Error{"--alert-exec is empty; give a program and its arguments"};
   return ExecSink{.command = std::move(words)};
 }
 

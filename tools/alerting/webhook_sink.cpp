@@ -79,8 +79,9 @@ Result<std::string> secret_in(const std::string& path, std::string_view key) {
   const Where where{.file = path};
   if (!file.is_open() || file.bad())
     return Error{fmt::format("cannot be read: {}", std::strerror(problem)), where, std::string(key)};
-  if (text.empty()) return Error{"is empty, want a line of text", where, std::string(key)};
-  if (text.size() > kMostSecret) return Error{"is longer than a secret, 64 KiB", where, std::string(key)};
+  if (text.empty()) return Error{"is empty; it must contain the secret", where, std::string(key)};
+  if (text.size() > kMostSecret)
+    return Error{"is longer than 64 KiB, the limit for a secret", where, std::string(key)};
   return text;
 }
 
@@ -88,7 +89,7 @@ Result<std::string> secret_in(const std::string& path, std::string_view key) {
 Result<std::string> secret_line_in(const std::string& path, std::string_view key) {
   GOODPUT_TRY(std::string line, secret_in(path, key));
   if (on_one_line(line) != line)
-    return Error{"has more than one line, or control characters", {.file = path}, std::string(key)};
+    return Error{"must be a single line without control characters", {.file = path}, std::string(key)};
   return line;
 }
 
@@ -102,7 +103,7 @@ class Webhook final : public AlertSink {
 
   [[nodiscard]] SinkAnswer deliver(const AlertMessage& message, const std::atomic<bool>& stop) override {
     const CurlHandle handle(curl_easy_init(), curl_easy_cleanup);
-    if (!handle) return {"no memory for a connection"};
+    if (!handle) return {"out of memory while opening a connection"};
     const std::string body = payload_of(message, config_.shape, routing_key_);
     HeaderList headers;
     headers.add("Content-Type: application/json");
@@ -146,14 +147,14 @@ class Webhook final : public AlertSink {
   static SinkAnswer answer_of(CURL* handle, CURLcode code, const AnswerHead& head) {
     constexpr long kTooManyRequests = 429;
     constexpr long kRequestTimeout = 408;
-    if (code == CURLE_ABORTED_BY_CALLBACK) return {"was ended with the monitor"};
+    if (code == CURLE_ABORTED_BY_CALLBACK) return {"was stopped because the monitor stopped"};
     if (code != CURLE_OK && !(code == CURLE_WRITE_ERROR && head.is_cut)) return {curl_easy_strerror(code)};
     long status = 0;
     curl_easy_getinfo(handle, CURLINFO_RESPONSE_CODE, &status);
     if (status >= 200 && status < 300) return {};
     SinkAnswer answer;
     answer.problem = fmt::format("answered with status {}", status);
-    if (status >= 300 && status < 400) answer.problem += ", a redirection, which is not followed";
+    if (status >= 300 && status < 400) answer.problem += ", a redirect, which goodput does not follow";
     if (!head.text.empty()) answer.problem += ": " + in_quotes(head.text);
     answer.is_refused =
         status >= 400 && status < 500 && status != kTooManyRequests && status != kRequestTimeout;
@@ -175,7 +176,7 @@ Result<std::unique_ptr<AlertSink>> make_webhook_sink(const WebhookSink& config) 
   static const CURLcode started =
       curl_global_init(CURL_GLOBAL_DEFAULT);  // once a process, as libcurl wants it
   if (started != CURLE_OK)
-    return Error{fmt::format("libcurl does not start: {}", curl_easy_strerror(started))};
+    return Error{fmt::format("cannot initialize libcurl: {}", curl_easy_strerror(started))};
   WebhookSink whole = config;
   if (!config.url_file.empty()) {
     GOODPUT_TRY(whole.url, secret_line_in(config.url_file, "url_file"));
@@ -195,7 +196,7 @@ std::string body_signature(const std::string& secret, const std::string& body) {
   const auto* data = reinterpret_cast<const unsigned char*>(body.data());
   const auto* made = HMAC(EVP_sha256(), secret.data(), static_cast<int>(secret.size()), data, body.size(),
                           digest.data(), &bytes);
-  GOODPUT_CHECK(made != nullptr, "an HMAC of memory");
+  GOODPUT_CHECK(made != nullptr, "cannot compute the HMAC");
   std::string text = "sha256=";
   for (unsigned int i = 0; i < bytes; ++i) text += fmt::format("{:02x}", digest[i]);
   return text;

@@ -32,11 +32,11 @@ struct ExitCodeMeaning {
   std::string_view meaning;
 };
 inline constexpr ExitCodeMeaning kExitCodes[] = {
-    {ExitCode::kOk, "All is well."},
-    {ExitCode::kBadInput, "Bad input: one line on stderr says what is wrong, where, and how to mend it."},
-    {ExitCode::kOurBug, "A bug of goodput: please report it."},
-    {ExitCode::kRegression, "A check ran and found a regression."},
-    {ExitCode::kInterrupted, "Interrupted by SIGINT, SIGTERM or SIGHUP; no half-written file is left."},
+    {ExitCode::kOk, "Success."},
+    {ExitCode::kBadInput, "Bad input: one line on stderr says what is wrong, where, and what to do."},
+    {ExitCode::kOurBug, "A bug in goodput: please report it."},
+    {ExitCode::kRegression, "A check found a regression."},
+    {ExitCode::kInterrupted, "Interrupted by SIGINT, SIGTERM or SIGHUP; no partial files are left behind."},
 };
 
 // Options that every command has.

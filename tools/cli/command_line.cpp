@@ -60,7 +60,7 @@ Status copy_stdin(int to) {
     for (ssize_t done = 0; done < got;) {
       const ssize_t put = write(to, buffer.data() + done, static_cast<std::size_t>(got - done));
       if (put < 0 && errno == EINTR) continue;
-      if (put < 0) return failed("kept");
+      if (put < 0) return failed("buffered");
       done += put;
     }
   }
@@ -69,9 +69,9 @@ Status copy_stdin(int to) {
 // From then on stdin is a file in memory.
 Status keep_stdin() {
   const int memory = memfd_create("stdin", MFD_CLOEXEC);
-  if (memory < 0) return failed("kept");
+  if (memory < 0) return failed("buffered");
   Status copied = copy_stdin(memory);
-  if (copied && dup2(memory, STDIN_FILENO) < 0) return failed("kept");
+  if (copied && dup2(memory, STDIN_FILENO) < 0) return failed("buffered");
   close(memory);
   return copied;
 }
@@ -99,7 +99,7 @@ Status take_stdin(DeclaredOptions& declared) {
   for (DeclaredOption& option : declared) {
     if (option.is_input) marks += replace_marks(option);
   }
-  if (marks > 1) return Error{"- (stdin) is given for two inputs; stdin can be only one", {}};
+  if (marks > 1) return Error{"- (stdin) is given for two inputs; only one input can be stdin", {}};
   if (marks == 0) return Ok{};
   if (fcntl(STDIN_FILENO, F_GETFD) < 0) return Error{"- (stdin) is given, but stdin is closed", {}};
   if (is_whole_file()) return Ok{};
@@ -112,15 +112,17 @@ Status take_stdin(DeclaredOptions& declared) {
 constexpr std::string_view kGlobalGroup = "Global options";
 
 OptionHelp describe_option(const CLI::Option& option, const DeclaredOptions& all) {
+  const auto declared =
+      std::find_if(all.begin(), all.end(), [&](const auto& one) { return one.option == &option; });
   OptionHelp help;
   for (const std::string& name : option.get_snames()) help.names.push_back("-" + name);
-  for (const std::string& name : option.get_lnames()) help.names.push_back("--" + name);
+  for (const std::string& name : option.get_lnames()) {
+    if (declared == all.end() || declared->former_name != "--" + name) help.names.push_back("--" + name);
+  }
   help.text = option.get_description();
   help.group = option.get_group();
   help.is_required = option.get_required();
   help.may_repeat = option.get_items_expected_max() > 1;
-  const auto declared =
-      std::find_if(all.begin(), all.end(), [&](const auto& one) { return one.option == &option; });
   if (declared == all.end()) return help;  // --help and --version
   help.value = declared->value_name;
   help.kind = declared->kind;
@@ -155,24 +157,24 @@ std::string is_seed(const std::string& text) {
   std::uint64_t seed = 0;
   const auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), seed);
   if (code == std::errc{} && end == text.data() + text.size()) return {};
-  return fmt::format("wants an integer from 0 to 2^64-1, not {}", in_quotes(text));
+  return fmt::format("must be an integer from 0 to 2^64-1, not {}", in_quotes(text));
 }
 
 std::string is_number_of_jobs(const std::string& text) {
   constexpr std::int64_t kMost = 4096;
   const auto jobs = parse_integer(text);
   if (jobs && *jobs >= 1 && *jobs <= kMost) return {};
-  return fmt::format("wants a whole number from 1 to {}, not {}", kMost, in_quotes(text));
+  return fmt::format("must be a whole number from 1 to {}, not {}", kMost, in_quotes(text));
 }
 
 // An option with an empty value is a script whose variable is not set, not an option left out.
 std::string is_not_empty(const std::string& text) {
-  return text.empty() ? "wants a value, not the empty string" : "";
+  return text.empty() ? "must not be empty" : "";
 }
 
 // JSON for programs may go to stdout, a page for people is for a browser to open.
 std::string is_no_stdout(const std::string& text) {
-  return text == "-" ? "wants a file, not stdout" : "";
+  return text == "-" ? "must be a file, not stdout" : "";
 }
 
 void refuse_empty_values(CLI::App& app) {
@@ -187,24 +189,22 @@ void add_global_options(CLI::App& app, DeclaredOptions& declared, GlobalOptions&
   const std::string group(kGlobalGroup);
   Options add(app, declared);
   add.add("--json", options.json_path, "FILE",
-          "Write the result as JSON; - for stdout, then nothing else goes there")
+          "Write the result as JSON (- for stdout, which then gets nothing else)")
       .output()
       .in_group(group);
-  add.add("--report", options.report_path, "FILE.html",
-          "Write the result as one page for a browser, which needs no other file and no network")
+  add.add("--report", options.report_path, "FILE.html", "Write the result as a self-contained HTML page")
       .output()
       .check(is_no_stdout)
       .in_group(group);
-  add.add_flag("--quiet", options.quiet, "No text for people; errors remain").in_group(group);
-  add.add("--seed", options.seed, "N", "Seed of everything random (default 0)")
-      .check(is_seed)
-      .in_group(group);
-  add.add("--jobs", options.jobs, "N", "Threads to use (default: one a core); no result depends on it")
+  add.add_flag("--quiet", options.quiet, "Print errors only, no results or notes").in_group(group);
+  add.add("--seed", options.seed, "N", "Random seed (default 0)").check(is_seed).in_group(group);
+  add.add("--jobs", options.jobs, "N",
+          "Number of threads (default: one per core); results do not depend on it")
       .check(is_number_of_jobs)
       .in_group(group);
   add.add("--configs", options.configs, "DIR",
-          "Look here first for models, clusters, plans, ... by name, then in GOODPUT_CONFIGS, then in "
-          "what came with goodput; repeated: in turn")
+          "Folder to search first for models, clusters, plans, ... by name, before GOODPUT_CONFIGS and the "
+          "shipped configs; repeatable, searched in the order given")
       .folder()
       .one_value_each()
       .in_group(group);
@@ -235,7 +235,7 @@ std::string unknown_option(const CLI::App& app, const std::string& argument) {
     for (const std::string& long_name : option->get_lnames()) known.push_back("--" + long_name);
   }
   if (std::find(known.begin(), known.end(), name) != known.end())
-    return fmt::format("{}: {} stands before the command; give it behind", full_name(app), name);
+    return fmt::format("{}: {} is before the command; put it after the command", full_name(app), name);
   return fmt::format("{}: unknown option {}{}", full_name(app), in_quotes(name), suggest(name, known));
 }
 
@@ -266,7 +266,7 @@ std::string explain(const CLI::ParseError& error, const CLI::App& root) {
 }
 
 struct CommandLine {
-  CLI::App app{"what stragglers and failures cost a large training job", "goodput"};
+  CLI::App app{"Find out what stragglers and failures cost a large training job", "goodput"};
   GlobalOptions options;
   GlobalOptions before;  // those that stand before the command
   DeclaredOptions declared;
@@ -314,7 +314,7 @@ Status join_options(CommandLine& line) {
   const CLI::App& command = innermost(line.app);
   for (const char* name : {"--json", "--report", "--seed", "--jobs"}) {
     if (line.app.count(name) > 0 && command.count(name) > 0)
-      return Error{fmt::format("{} is given twice, before the command and behind it", name), {}};
+      return Error{fmt::format("{} is given twice, before and after the command; give it once", name), {}};
   }
   const GlobalOptions& before = line.before;
   if (line.app.count("--json") > 0) line.options.json_path = before.json_path;
@@ -349,9 +349,25 @@ std::optional<ExitCode> parse(CommandLine& line, const std::vector<std::string>&
   return std::nullopt;
 }
 
-Result<ExitCode> run_chosen(CommandLine& line, CommandContext& context) {
+// Of options that were given by their former names.
+void note_former_names(const CommandLine& line, const std::vector<std::string>& arguments,
+                       const CommandContext& context) {
+  for (const DeclaredOption& declared : line.declared) {
+    const std::string& former = declared.former_name;
+    const bool is_given =
+        std::any_of(arguments.begin(), arguments.end(), [&former](const std::string& argument) {
+          return argument == former || argument.starts_with(former + '=');
+        });
+    if (former.empty() || declared.option->count() == 0 || !is_given) continue;
+    context.note(fmt::format("{} is now named --{}", former, declared.option->get_lnames().front()));
+  }
+}
+
+Result<ExitCode> run_chosen(CommandLine& line, const std::vector<std::string>& arguments,
+                            CommandContext& context) {
   GOODPUT_TRY_STATUS(join_options(line));
   context.options = line.options;
+  note_former_names(line, arguments, context);
   GOODPUT_TRY_STATUS(check_file_roles({}, {}, context));  // of commands that name no other files too
   GOODPUT_TRY_STATUS(take_stdin(line.declared));
   return chosen_command(line).run(context);
@@ -378,7 +394,7 @@ ExitCode run_command_line(std::span<const CommandInfo> commands, const std::vect
   };
   CommandContext context{{}, out, err, terminal, environment, program, run_program};
   const std::optional<ExitCode> done = parse(line, arguments, context);
-  Result<ExitCode> code = done ? Result<ExitCode>(*done) : run_chosen(line, context);
+  Result<ExitCode> code = done ? Result<ExitCode>(*done) : run_chosen(line, arguments, context);
   if (code && !out.flush()) code = Error{"cannot write to stdout"};
   if (code) return *code;
   err << "error: " << on_one_line(code.error().message(flag_of)) << '\n';

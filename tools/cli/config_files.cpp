@@ -30,9 +30,9 @@ bool holds_configs(const fs::path& folder) {
 Status check_folder(std::string_view option, const std::string& folder) {
   std::error_code ignored;
   if (!fs::is_directory(folder, ignored))
-    return Error{fmt::format("{}: no folder {}", option, in_quotes(folder))};
+    return Error{fmt::format("{}: {} is not a folder", option, in_quotes(folder))};
   if (holds_configs(folder)) return Ok{};
-  return Error{fmt::format("{}: {} has no configs in it; want a folder that holds {}", option,
+  return Error{fmt::format("{}: {} contains no configs; name a folder that has at least one of {}", option,
                            in_quotes(folder), fmt::join(kHeld, ", "))};
 }
 
@@ -55,7 +55,7 @@ std::optional<std::string> shipped_configs() {
 std::string meant_name(const std::string& path, const config::Kind& kind, const config::Library& library) {
   const std::string name = fs::path(path).stem().string();
   return config::is_name(name) && config::find(library, kind, name)
-             ? fmt::format("; did you mean the {} {}, by name?", kind.noun, in_quotes(name))
+             ? fmt::format("; did you mean the {} named {}?", kind.noun, in_quotes(name))
              : "";
 }
 
@@ -87,7 +87,8 @@ Result<std::string> config_file(const std::string& argument, const config::Kind&
   }
   const Result<config::Source> found = config::find(library, kind, argument);
   if (!found) return is_here ? Result<std::string>(argument) : found.error();
-  if (is_here) context.note(fmt::format("read {}, not the file {} here", found->file, in_quotes(argument)));
+  if (is_here)
+    context.note(fmt::format("using {}, not the file {} in this folder", found->file, in_quotes(argument)));
   note_shadowed({&*found, 1}, context);
   return found->file;
 }
@@ -95,7 +96,7 @@ Result<std::string> config_file(const std::string& argument, const config::Kind&
 void note_shadowed(std::span<const config::Source> sources, const CommandContext& context) {
   for (const config::Source& source : sources) {
     if (source.shadowed.empty()) continue;
-    context.note(fmt::format("read {}, which shadows {}", source.file, fmt::join(source.shadowed, ", ")));
+    context.note(fmt::format("using {}, which shadows {}", source.file, fmt::join(source.shadowed, ", ")));
   }
 }
 

@@ -74,6 +74,8 @@ Option Options::add(const std::string& name, T& value, const std::string& value_
   DeclaredOption& declared = declared_->emplace_back();
   declared.option = option;
   declared.value_name = value_name;
+  if (const auto comma = name.find(','); comma != std::string::npos)
+    declared.former_name = name.substr(comma + 1);
   if constexpr (std::is_same_v<T, std::string>) declared.text = &value;
   if constexpr (std::is_same_v<T, std::vector<std::string>>) declared.texts = &value;
   return Option(declared);

@@ -20,6 +20,7 @@ namespace goodput {
 struct DeclaredOption {
   CLI::Option* option = nullptr;
   std::string value_name{};
+  std::string former_name{};  // still accepted, with a note, and in no help
   ValueKind kind{};
   std::string* text = nullptr;                // what it is bound to, if that is a text
   std::vector<std::string>* texts = nullptr;  // or several
@@ -57,9 +58,9 @@ class Options {
  public:
   Options(CLI::App& app, DeclaredOptions& declared) : app_(&app), declared_(&declared) {}
 
-  // An option (`--meta`) or, by a name without dashes, an argument; `value_name` stands for its value in
-  // help. T: std::string, std::vector<std::string>, std::int64_t, double, std::optional of the last two, or
-  // what GlobalOptions need.
+  // An option (`--meta`; `--new,--old` if it had another name before) or, by a name without dashes, an
+  // argument; `value_name` stands for its value in help. T: std::string, std::vector<std::string>,
+  // std::int64_t, double, std::optional of the last two, or what GlobalOptions need.
   template <typename T>
   Option add(const std::string& name, T& value, const std::string& value_name, const std::string& help);
 

@@ -78,21 +78,23 @@ class FleetCommand final : public Command {
     const FleetFilters usual;
     options
         .add("jobs", inputs_.paths, "DB|RESULT...",
-             "Results of whatif --json, databases of monitors, or folders of these")
+             "Results of whatif --json, monitor databases, or folders of these")
         .input()
         .required();
     options
-        .add("--about", inputs_.about, "FILE.csv",
-             "What is known of the jobs besides: columns job and any of gpus, gpu_hours, restarts")
+        .add("--job-info,--about", inputs_.about, "FILE.csv",
+             "CSV table with more data about the jobs: columns job and any of gpus, gpu_hours, restarts")
         .input();
-    options.add("--weight", weight_, "WHAT", "What counts as one: job (default) or gpu-hours")
+    options
+        .add("--weight", weight_, "WHAT", "Weight of each job: job (the same for all, default) or gpu-hours")
         .one_of(kFleetWeights);
     options.add("--max-restarts", most_restarts_, "N",
-                fmt::format("Leave out jobs that restarted more often (default {})", usual.most_restarts));
-    options.add("--min-steps", least_steps_, "N",
-                fmt::format("Leave out jobs of fewer analysed steps (default {})", usual.least_steps));
+                fmt::format("Leave out jobs with more than N restarts (default {})", usual.most_restarts));
+    options.add(
+        "--min-steps", least_steps_, "N",
+        fmt::format("Leave out jobs with fewer than N analyzed steps (default {})", usual.least_steps));
     options.add("--max-discrepancy", filters_.most_discrepancy, "X",
-                fmt::format("Leave out jobs whose replay is off by this share or more (default {:g})",
+                fmt::format("Leave out jobs with a replay error of X or more (default {:g})",
                             usual.most_discrepancy));
     options.add("--tables", tables_, "DIR", "Write jobs, distributions, op types, sizes and hosts as CSV")
         .folder();
@@ -121,10 +123,10 @@ class FleetCommand final : public Command {
 
  private:
   [[nodiscard]] Status check_options() {
-    if (most_restarts_ < 0) return Error{"--max-restarts wants a whole number from 0 on"};
-    if (least_steps_ < 1) return Error{"--min-steps wants a whole number from 1 on"};
+    if (most_restarts_ < 0) return Error{"--max-restarts must be a whole number of 0 or more"};
+    if (least_steps_ < 1) return Error{"--min-steps must be a whole number of 1 or more"};
     if (!(filters_.most_discrepancy > 0 && std::isfinite(filters_.most_discrepancy)))
-      return Error{"--max-discrepancy wants a number above 0, for example 0.05"};
+      return Error{"--max-discrepancy must be a number above 0, for example 0.05"};
     filters_.most_restarts = most_restarts_;
     filters_.least_steps = least_steps_;
     return Ok{};
@@ -164,10 +166,10 @@ class FleetCommand final : public Command {
 
 CommandInfo command_fleet() {
   return {.name = "fleet",
-          .summary = "what stragglers cost many jobs, and why: the study of the what-if paper",
+          .summary = "Analyze what stragglers cost many jobs, and why, as in the what-if paper",
           .example =
               "goodput fleet results/ monitor.sqlite --figures pictures\n"
-              "goodput fleet results/*.json --about jobs.csv --weight gpu-hours --json fleet.json",
+              "goodput fleet results/*.json --job-info jobs.csv --weight gpu-hours --json fleet.json",
           .make = make_command<FleetCommand>};
 }
 

@@ -25,6 +25,7 @@
 #include "tools/alerting/alert_sender.h"
 #include "tools/alerting/alerting_config.h"
 #include "tools/cli/config_files.h"
+#include "tools/cli/key_notes.h"
 #include "tools/monitor/job_intake.h"
 #include "tools/monitor/monitor_clock.h"
 #include "tools/monitor/monitor_loop.h"
@@ -213,11 +214,12 @@ std::string describe_step(const std::string& job, const StepResult& step) {
     const std::string why = step.problem.empty() ? "" : ": " + on_one_line(step.problem);
     return fmt::format("{}: {}{}", which, kStepStatuses[static_cast<std::size_t>(totals.status)], why);
   }
-  return fmt::format(
-      "{}: {:.3f} s, S {:.3f}, waste {:.1f} %, worst {:.3f} {}, {}", which, totals.recorded_s,
-      totals.slowdown, 1e2 * totals.waste(), totals.worst_slowdown,
-      on_one_line(describe(place_of(step.layout, totals.worst_worker))),
-      totals.cause.empty() ? "no likely cause" : fmt::format("{} {:.3f}x", totals.cause, totals.gain));
+  return fmt::format("{}: {:.3f} s, S {:.3f}, waste {:.1f} %, worst worker {} {:.3f}x, {}", which,
+                     totals.recorded_s, totals.slowdown, 1e2 * totals.waste(),
+                     on_one_line(describe(place_of(step.layout, totals.worst_worker))), totals.worst_slowdown,
+                     totals.cause.empty()
+                         ? "no likely cause"
+                         : fmt::format("likely cause {} {:.3f}x", totals.cause, totals.gain));
 }
 
 // All parts, in the order in which they need each other.
@@ -260,6 +262,7 @@ class Monitor {
                 config_file(settings_.rules.empty() ? std::string(kDefaultAlertRules) : settings_.rules,
                             kAlertRuleFiles, library, context_));
     GOODPUT_TRY(alerting_, read_alerting_config(rules));
+    for (const std::string& line : key_note_lines(alerting_.notes, rules)) printer_.note(line);
     if (!arguments_.alert_exec.empty()) {
       GOODPUT_TRY(ExecSink exec, exec_sink_of(arguments_.alert_exec));
       alerting_.sinks.push_back({.name = "--alert-exec", .target = std::move(exec)});
@@ -349,8 +352,8 @@ class Monitor {
       GOODPUT_TRY(const std::optional<JobInfo> info, store_->job(job.name));
       if (!info || !info->latest)
         printer_.note(
-            fmt::format("{}: no step of a job is in this folder: want raw logs, CSV, Parquet or "
-                        "Chrome JSON with its ops",
+            fmt::format("{}: found no training steps in this folder; it must contain raw logs, CSV, Parquet "
+                        "or Chrome JSON with the job's ops",
                         job.folder));
     }
     return Ok{};
@@ -368,7 +371,7 @@ class Monitor {
     server_->serve([this](const HttpRequest& request) { return respond(request); },
                    [this](const HttpRequest& request) { return refuse(request); });
     printer_.note(url_ == local_url_ ? fmt::format("pages at {}/", url_)
-                                     : fmt::format("pages at {}/, served at {}/", url_, local_url_));
+                                     : fmt::format("pages at {}/ (listening on {}/)", url_, local_url_));
   }
 
   // What is wrong with a request before its body is read.
@@ -378,9 +381,9 @@ class Monitor {
       const bool acts = request.method == "POST" && takes_actions(route_of(request.path));
       return acts ? refuse_incident_action(access_, request, own_origins_) : refuse_large_form(request);
     }
-    if (!spool_) return plain_error(404, "this monitor takes no rows; start it with --push");
+    if (!spool_) return plain_error(404, "this monitor does not accept pushed rows; start it with --push");
     if (status_.state().spooled_bytes > kMostSpooledBytes)
-      return plain_error(429, "rows that were pushed before wait to be read; try again later");
+      return plain_error(429, "too many pushed rows are waiting to be read; try again later");
     return push_intake_.refuse(request);
   }
 
@@ -396,14 +399,14 @@ class Monitor {
 
   // On a thread of the server, which serves before the worker starts and after it ends.
   Result<std::optional<Incident>> act(const IncidentAction& action) {
-    const Error not_running{"the monitor is starting or shutting down; try again when it runs"};
+    const Error not_running{"the monitor is starting or shutting down; try again when it is running"};
     StepWorker* worker = acting_worker_;
     if (worker == nullptr) return not_running;
     std::future<Result<std::optional<Incident>>> done = worker->act(action);
     if (done.wait_for(kLongestAction) != std::future_status::ready) {
       return Error{
-          fmt::format("the monitor is busy and has not done this within {} s; look at the incident "
-                      "before you try again, because it may still be done",
+          fmt::format("the monitor is busy and did not finish this action within {} s; check the incident "
+                      "before you retry, because the action may still take effect",
                       kLongestAction.count())};
     }
     try {
@@ -427,7 +430,8 @@ class Monitor {
     listener.on_problem = [this](const std::string& problem) {
       printer_.note(problem.empty()
                         ? "the database is writable again; storing results resumed"
-                        : problem + "; goodput tries again every second and reads no more files until then");
+                        : problem +
+                              "; goodput retries every second and reads no more files until it succeeds");
     };
     listener.on_round = [this](MonitorStore& store, double now_s) { round(store, now_s); };
     worker_.emplace(*store_, queue_, status_, std::move(options), std::move(listener));

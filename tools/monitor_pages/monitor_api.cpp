@@ -255,8 +255,14 @@ Result<std::int64_t> integer_parameter(const HttpRequest& request, std::string_v
   if (text.empty()) return otherwise;
   const std::optional<std::int64_t> value = parse_integer(text);
   if (!value || *value < least || *value > most)
-    return Error{fmt::format("{}: want an integer from {} to {}", name, least, most)};
+    return Error{fmt::format("the parameter {} must be an integer from {} to {}", name, least, most)};
   return *value;
+}
+
+// limit=, formerly most=: the maximum number of entries.
+Result<std::int64_t> limit_parameter(const HttpRequest& request) {
+  const std::string_view name = request.parameter("most").empty() ? "limit" : "most";
+  return integer_parameter(request, name, 1000, 1, kMostEntries);
 }
 
 // from=, to=: steps of run=; without run= of the latest run.
@@ -264,8 +270,8 @@ Result<StepQuery> step_query(const HttpRequest& request, std::int32_t latest_run
   constexpr std::int64_t kFirst = std::numeric_limits<std::int64_t>::min();
   constexpr std::int64_t kLast = std::numeric_limits<std::int64_t>::max();
   StepQuery query;
-  GOODPUT_TRY(const std::int64_t most, integer_parameter(request, "most", 1000, 1, kMostEntries));
-  query.most = static_cast<std::size_t>(most);
+  GOODPUT_TRY(const std::int64_t limit, limit_parameter(request));
+  query.most = static_cast<std::size_t>(limit);
   query.newest_first = request.parameter("newest") == "1";
   GOODPUT_TRY(const std::int64_t run,
               integer_parameter(request, "run", latest_run, 0, std::numeric_limits<std::int32_t>::max()));
@@ -279,7 +285,7 @@ Result<StepQuery> step_query(const HttpRequest& request, std::int32_t latest_run
 }
 
 HttpResponse no_job() {
-  return plain_error(404, "there is no job of this name; /api/v1/jobs lists all");
+  return plain_error(404, "there is no job with this name; /api/v1/jobs lists all jobs");
 }
 
 Result<HttpResponse> jobs_json(PageContext& context) {
@@ -320,7 +326,7 @@ Result<HttpResponse> steps_json(PageContext& context, const PageRoute& route, co
 
 Result<HttpResponse> step_json(PageContext& context, const PageRoute& route) {
   GOODPUT_TRY(const std::optional<StepResult> step, context.store.step(route.job, route.step));
-  if (!step) return plain_error(404, "there is no such step, or it is not kept any more");
+  if (!step) return plain_error(404, "there is no such step, or it is no longer stored");
   OrderedJson document = begin_document(context, "step");
   document["job"] = route.job;
   document["step"] = json_of(*step);
@@ -329,7 +335,7 @@ Result<HttpResponse> step_json(PageContext& context, const PageRoute& route) {
 
 Result<HttpResponse> map_json(PageContext& context, const PageRoute& route) {
   GOODPUT_TRY(const std::optional<WorkerMap> map, context.store.map(route.job, route.step));
-  if (!map) return plain_error(404, "there is no map of this step, nor of one before it");
+  if (!map) return plain_error(404, "no worker map is stored for this step or an earlier one");
   OrderedJson document = begin_document(context, "map");
   document["job"] = route.job;
   document["map"] = json_of(*map);
@@ -358,11 +364,11 @@ Result<HttpResponse> worker_json(PageContext& context, const PageRoute& route, c
 }
 
 Result<HttpResponse> incidents_json(PageContext& context, const HttpRequest& request) {
-  const Result<std::int64_t> most = integer_parameter(request, "most", 1000, 1, kMostEntries);
-  if (!most) return plain_error(400, most.error().message());
+  const Result<std::int64_t> limit = limit_parameter(request);
+  if (!limit) return plain_error(400, limit.error().message());
   const bool only_open = request.parameter("open") == "1";
   GOODPUT_TRY(const std::vector<Incident> incidents,
-              context.store.incidents(request.parameter("job"), only_open, static_cast<std::size_t>(*most)));
+              context.store.incidents(request.parameter("job"), only_open, static_cast<std::size_t>(*limit)));
   OrderedJson document = begin_document(context, "incidents");
   document["incidents"] = json_of(context, incidents);
   return json_response(document);
@@ -370,7 +376,7 @@ Result<HttpResponse> incidents_json(PageContext& context, const HttpRequest& req
 
 Result<HttpResponse> incident_json_of(PageContext& context, const PageRoute& route) {
   GOODPUT_TRY(const std::optional<Incident> incident, context.store.incident(route.incident));
-  if (!incident) return plain_error(404, "there is no such incident, or it is no longer kept");
+  if (!incident) return plain_error(404, "there is no such incident, or it is no longer stored");
   return incident_response(context, *incident);
 }
 
@@ -378,11 +384,11 @@ HttpResponse index_json(const PageContext& context) {
   OrderedJson document = begin_document(context, "index");
   document["paths"] = {"/api/v1/jobs",
                        "/api/v1/jobs/NAME",
-                       "/api/v1/jobs/NAME/steps?run=&from=&to=&most=&newest=1",
+                       "/api/v1/jobs/NAME/steps?run=&from=&to=&limit=&newest=1",
                        "/api/v1/jobs/NAME/steps/RUN/STEP",
                        "/api/v1/jobs/NAME/steps/RUN/STEP/map",
-                       "/api/v1/jobs/NAME/workers/DP/STAGE?run=&from=&to=&most=",
-                       "/api/v1/incidents?job=&open=1&most=",
+                       "/api/v1/jobs/NAME/workers/DP/STAGE?run=&from=&to=&limit=",
+                       "/api/v1/incidents?job=&open=1&limit=",
                        "/api/v1/incidents/KEY",
                        "/api/v1/incidents/KEY/acknowledge",
                        "/api/v1/incidents/KEY/mute",
@@ -419,7 +425,7 @@ Result<HttpResponse> api_response(PageContext& context, const PageRoute& route, 
     case Kind::kIncident:
       return incident_json_of(context, route);
     default:
-      return plain_error(404, "there is no such path; /api/v1 lists all");
+      return plain_error(404, "there is no such path; /api/v1 lists all paths");
   }
 }
 

@@ -20,8 +20,8 @@
 #include "tools/cli/command.h"
 #include "tools/cli/config_files.h"
 #include "tools/cli/json_result.h"
+#include "tools/cli/key_notes.h"
 #include "tools/cli/live_progress.h"
-#include "tools/cli/unused_keys.h"
 #include "tools/plan/plan_answer.h"
 #include "tools/plan/plan_report.h"
 #include "tools/plan_step/plan_provenance.h"
@@ -36,33 +36,38 @@ struct QuestionOption {
   std::string_view option;
   std::string_view value_name;
   std::string_view help;
+  std::string_view former_option{};  // its name before
 };
 constexpr QuestionOption kQuestionOptions[] = {
-    {"--model", "MODEL", "What is trained: a name that goodput list models prints, or a file"},
-    {"--cluster", "CLUSTER", "On which machines: a name that goodput list clusters prints, or a file"},
-    {"--stack", "STACK", "The software that trains: a name that goodput list stacks prints, or a file"},
-    {"--gpus", "N", "GPUs that train, exactly; spares are extra"},
-    {"--tokens", "N", "To train, for example 1e12 or 15T"},
-    {"--batch", "N", "Sequences a step"},
-    {"--sequence-length", "N", "Tokens"},
-    {"--usd-per-node-hour", "USD", "Of every node paid for"},
+    {"--model", "MODEL", "Model to train: a name from goodput list models, or a file"},
+    {"--cluster", "CLUSTER", "Cluster to train on: a name from goodput list clusters, or a file"},
+    {"--stack", "STACK", "Software stack: a name from goodput list stacks, or a file"},
+    {"--gpus", "N", "Exact number of GPUs that train; spares are extra"},
+    {"--tokens", "N", "Tokens to train on, for example 1e12 or 15T"},
+    {"--batch", "N", "Sequences per step"},
+    {"--sequence-length", "N", "Tokens per sequence"},
+    {"--usd-per-node-hour", "USD", "Price per node-hour, for each billed node"},
     {"--billing", "held|reserved",
-     "All nodes from start to end, spares too (reserved, default), or while they are there (held)"},
-    {"--failures", "NAME", "Of nodes: a preset that goodput list failure-presets prints, or a JSON object"},
-    {"--storage-gb-per-s", "N", "That checkpoints are written and read at, by all nodes together"},
-    {"--storage-duty", "SHARE", "Of the time, that checkpoints may keep storage busy (default 25%)"},
-    {"--usd-per-tb-written", "USD", "Per terabyte that checkpoints write to storage (default 0)"},
-    {"--detect-s", "S", "Until a loss is noticed"},
-    {"--startup-s", "S", "Of all processes, before state is loaded"},
-    {"--swap-s", "S", "For a running spare to take the place of a lost node"},
-    {"--deadline", "TIME@P", "By when with which probability: 14d@95%"},
+     "What is paid for: all nodes and spares from start to end (reserved, default), or nodes only while held "
+     "(held)"},
+    {"--failures", "NAME", "Node failures: a name from goodput list failure-presets, or a JSON object"},
+    {"--storage-gb-per-s", "N", "Rate at which all nodes together write and read checkpoints"},
+    {"--storage-duty", "SHARE",
+     "Maximum share of the time that checkpoints may keep storage busy (default 25%)"},
+    {"--usd-per-tb-written", "USD", "Price per terabyte that checkpoints write to storage (default 0)"},
+    {"--detect-s", "S", "Seconds until the loss of a node is detected"},
+    {"--startup-s", "S", "Seconds to start all processes, before state is loaded"},
+    {"--swap-s", "S", "Seconds for a running spare to replace a lost node"},
+    {"--deadline", "TIME@P", "Deadline and the probability of meeting it, for example 14d@95%"},
     {"--budget", "USD[@P]",
-     "That the mean cost is to be within, or the cost with a probability: 700k, 700k@95%"},
-    {"--objective", "NAME", "What is to be best: cost (default), jct, goodput, usd_per_token"},
-    {"--memory-margin", "SHARE", "Of a GPU's memory, which plans are to leave free (default 10%)"},
-    {"--spares", "LIST", "Choices of nodes beyond those that train (default 0,1,2,3,4,6,8)"},
-    {"--plans", "N", "Plans that are simulated: the fastest whose replicas take different numbers of GPUs"},
-    {"--most-trials", "N", "Of those that are hard to tell apart (default 1024)"},
+     "Budget for the mean cost, for example 700k, or for the cost of a share of runs, for example 700k@95%"},
+    {"--objective", "NAME", "What to optimize: cost (default), jct, goodput or usd_per_token"},
+    {"--memory-margin", "SHARE", "Share of GPU memory that plans must leave free (default 10%)"},
+    {"--spares", "LIST", "Numbers of spare nodes to try (default 0,1,2,3,4,6,8)"},
+    {"--plans", "N",
+     "Number of plans to simulate: the fastest ones whose replicas use different numbers of GPUs"},
+    {"--max-trials", "N", "Maximum number of trials for choices that are hard to tell apart (default 1024)",
+     "--most-trials"},
 };
 
 // --usd-per-node-hour is /usd_per_node_hour.
@@ -97,13 +102,13 @@ Error as_option(const Error& error, const std::function<bool(std::string_view)>&
 std::string_view phase_name(PlanPhase phase) {
   switch (phase) {
     case PlanPhase::kPlans:
-      return "searching plans";
+      return "searching for parallel plans";
     case PlanPhase::kContest:
       return "simulating";
     case PlanPhase::kSensitivity:
       break;
   }
-  return "what the answer rests on";
+  return "testing how sensitive the answer is";
 }
 
 class PlanCommand final : public Command {
@@ -111,45 +116,45 @@ class PlanCommand final : public Command {
   void configure(Options& options) override {
     options
         .add("question", file_, "QUESTION",
-             "A name that goodput list questions prints, or a file; options change it, or stand alone")
+             "Question: a name from goodput list questions, or a file; options override it, or replace it if "
+             "it is left out")
         .listed("questions");
     values_.resize(std::size(kQuestionOptions));
     for (std::size_t i = 0; i < values_.size(); ++i) {
       const QuestionOption& known = kQuestionOptions[i];
-      Option option = options.add(std::string(known.option), values_[i], std::string(known.value_name),
-                                  std::string(known.help));
+      const std::string former = known.former_option.empty() ? "" : fmt::format(",{}", known.former_option);
+      Option option = options.add(std::string(known.option) + former, values_[i],
+                                  std::string(known.value_name), std::string(known.help));
       if (known.option == "--model") option.listed("models");
       if (known.option == "--cluster") option.listed("clusters");
       if (known.option == "--stack") option.listed("stacks");
       if (known.option == "--objective") option.one_of(kObjectiveNames);
       if (known.option == "--billing") option.one_of(kBillingNames);
     }
-    options.add("--policy", policies_, "NAME", "Let only this policy compete; repeated: all of these")
-        .one_value_each();
+    options.add("--policy", policies_, "NAME", "Consider only this policy; repeatable").one_value_each();
     options
         .add("--set", changes_, "POINTER=VALUE",
-             "Change a value of the question, for example /search/tp=[4,8]; repeated: in turn")
+             "Override a value of the question, for example /search/tp=[4,8]; repeatable, applied in order")
         .one_value_each();
-    options.add_flag("--no-sensitivity", no_sensitivity_, "Do not look at what the answer rests on");
-    options.add(
-        "--budget-s", budget_s_, "S",
-        "Stop after about so many seconds with the trials there are; the result then depends on the machine");
+    options.add_flag("--no-sensitivity", no_sensitivity_, "Skip the sensitivity analysis of the answer");
+    options.add("--budget-s", budget_s_, "S",
+                "Stop after about S seconds with the trials so far; the result then depends on the machine");
 
     options
         .add("--out", folder_, "DIR",
-             "Write the best plan and its scenario there, for plan-step and simulate")
+             "Write the best plan and its scenario to this folder, for plan-step and simulate")
         .folder();
   }
 
   Result<ExitCode> run(const CommandContext& context) override {
     if (!(budget_s_ >= 0 && budget_s_ <= kMostBudget))
-      return Error{
-          fmt::format("--budget-s is {}, want seconds above 0 and up to {}", budget_s_, kMostBudget)};
+      return Error{fmt::format("--budget-s must be more than 0 and at most {} seconds, not {}", kMostBudget,
+                               budget_s_)};
     GOODPUT_TRY(const PlanQuestion question, read(context));
     GOODPUT_TRY(const std::vector<config::Source> sources, plan_sources(question.plan));
     note_shadowed(sources, context);
     GOODPUT_TRY_STATUS(check_file_roles(files_of(sources), {}, context));
-    for (const std::string& line : unused_key_lines(question.unused, question.file)) context.note(line);
+    for (const std::string& line : key_note_lines(question.unused, question.file)) context.note(line);
     GOODPUT_TRY_STATUS(make_folder());
     PlanRunOptions options;
     options.seed = context.options.seed;
@@ -196,7 +201,8 @@ class PlanCommand final : public Command {
     for (const std::string& change : changes_) {
       const auto equals = change.find('=');
       if (equals == std::string::npos)
-        return Error{fmt::format("--set {}: want POINTER=VALUE, for example --set /search/tp=[4,8]", change)};
+        return Error{
+            fmt::format("--set {}: must be POINTER=VALUE, for example --set /search/tp=[4,8]", change)};
       changes.push_back({change.substr(0, equals), change.substr(equals + 1)});
     }
     GOODPUT_TRY(const config::Library library, config_library(context));
@@ -219,7 +225,8 @@ class PlanCommand final : public Command {
     std::error_code failed;
     std::filesystem::create_directories(folder_, failed);
     if (!failed) return Ok{};
-    return Error{fmt::format("--out {}: cannot make the folder: {}", on_one_line(folder_), failed.message())};
+    return Error{
+        fmt::format("--out {}: cannot create the folder: {}", on_one_line(folder_), failed.message())};
   }
 
   static Status write_json(const PlanReport& report, const CommandContext& context) {
@@ -233,7 +240,7 @@ class PlanCommand final : public Command {
                                                const CommandContext& context) const {
     if (folder_.empty()) return ExitCode::kOk;
     if (!report.answer.best) {
-      context.note(fmt::format("there is no answer to write into {}", folder_));
+      context.note(fmt::format("no answer was found, so nothing is written to {}", folder_));
       return ExitCode::kOk;
     }
     GOODPUT_TRY(const std::vector<std::string> files, write_plan_configs(report, folder_));
@@ -256,7 +263,7 @@ class PlanCommand final : public Command {
 
 CommandInfo command_plan() {
   return {.name = "plan",
-          .summary = "which plan, policy, spares and interval for a job: by when, at what cost, how sure",
+          .summary = "Find the best parallel plan, policy, spares and checkpoint interval for a job",
           .example =
               "goodput plan --model llama3-8b --cluster dgx-h100 --gpus 64 --tokens 40e9 --batch 256 \\\n"
               "    --sequence-length 8192 --usd-per-node-hour 20 --failures rsc-1\n"

@@ -10,7 +10,7 @@ namespace {
 class MergeCommand final : public Command {
  public:
   void configure(Options& options) override {
-    options.add("folder", folder_, "DIR", "The folder of a sweep (--out) whose shards are all done")
+    options.add("folder", folder_, "DIR", "Folder (--out) of a sweep whose shards have all finished")
         .folder()
         .required();
   }
@@ -24,10 +24,11 @@ class MergeCommand final : public Command {
 }  // namespace
 
 CommandInfo command_merge() {
-  return {.name = "merge",
-          .summary = "the results of a sweep that was run in shards; the last one to finish does it, too",
-          .example = "goodput merge sweep",
-          .make = make_command<MergeCommand>};
+  return {
+      .name = "merge",
+      .summary = "Merge the results of a sweep that ran in shards; the last shard to finish also does this",
+      .example = "goodput merge sweep",
+      .make = make_command<MergeCommand>};
 }
 
 }  // namespace goodput

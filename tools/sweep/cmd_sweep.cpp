@@ -70,19 +70,20 @@ bool says_number_of_nodes(const FailureConfig& failures) {
 // Whoever says which nodes there are has to leave their number to the job.
 Status check_spares(const Scenario& scenario) {
   const auto refuse = [&scenario](const std::string& pointer, std::string_view why) {
-    return Error{fmt::format("{}, so that spares add none; vary a pointer instead", why),
+    return Error{fmt::format("{}, so spares would have no effect; vary a pointer instead of spares", why),
                  {.file = scenario.file, .pointer = pointer}};
   };
-  if (!scenario.pools.empty()) return refuse("/pools", "say how many nodes there are");
+  if (!scenario.pools.empty()) return refuse("/pools", "fix the number of nodes");
   for (const auto& failures : all_failures(scenario)) {
     const FailureSetup& setup = failures.config->setup();
     if (setup.nodes_acted_on()) continue;
     const std::optional<FailureFile> file = setup.file();
     if (file && file->content == FailureFile::Content::kRecording)
-      return refuse(failures.pointer, "is a recording, which says how many nodes there are");
+      return refuse(failures.pointer, "is a recording, which fixes the number of nodes");
     if (says_number_of_nodes(*failures.config)) {
       return Error{
-          "fixes how many nodes there are, so that spares add none; leave it out: they follow the job's",
+          "fixes the number of nodes, so spares would have no effect; remove it to use the job's number of "
+          "nodes",
           {.file = scenario.file, .pointer = failures.pointer + "/nodes"}};
     }
   }
@@ -159,7 +160,7 @@ SweepManifest make_sweep_manifest(const SweepRequest& request, std::uint64_t poi
   hash.add(config::write(config_fields(echoed)).dump());
   hash.add(request.seed);
   const Result<Scenario> scenario = runner.scenario(point);
-  GOODPUT_CHECK(scenario, "a point that can be read");
+  GOODPUT_CHECK(scenario, "a sweep point cannot be read any more");
   const Result<std::string> config = runner.config_hash(*scenario);
   hash.add(config ? *config : config.error().message(flag_of));
   manifest.grid_hash = fmt::format("{:016x}", hash.value());
@@ -204,42 +205,46 @@ class SweepCommand final : public Command {
   void configure(Options& options) override {
     options
         .add("sweep", options_.file, "SWEEP|SCENARIO",
-             "A sweep, by a name that goodput list sweeps prints or a file; or a scenario to --vary")
+             "Sweep: a name from goodput list sweeps, or a file; or a scenario to use with --vary")
         .listed("sweeps")
         .required();
     options
-        .add("--vary", options_.vary, "POINTER=VALUES",
-             "What varies: /failures/mtbf_hours=10,100, /policies/ds/ep=[4,8], 0..8, 0..64:8, "
-             "600..86400/7:log, "
-             "spares=0..8; /nodes,/plan/parallel/dp=[136,16],[144,17] together; repeated: each with each")
+        .add(
+            "--vary", options_.vary, "POINTER=VALUES",
+            "What to vary, for example /failures/mtbf_hours=10,100 or spares=0..8. Values: a list such as "
+            "[4,8], 0..8, 0..64:8 (steps of 8) or 600..86400/7:log (7 values, logarithmic). Varied together: "
+            "/nodes,/plan/parallel/dp=[136,16],[144,17]. Repeatable: all combinations are run")
         .one_value_each();
-    options.add("--out", out_, "DIR", "The folder of the results").folder().required();
+    options.add("--out", out_, "DIR", "Folder for the results").folder().required();
     options
         .add("--set", options_.set, "POINTER=VALUE",
-             "Change a value of the scenario, at all points; repeated: in turn")
+             "Change a value of the scenario at all points; repeatable, applied in order")
         .one_value_each();
     options
-        .add("--policy", options_.policies, "NAME", "Run this policy of the scenario; repeated: all of these")
+        .add("--policy", options_.policies, "NAME",
+             "Run only this policy of the scenario; repeatable (default: all)")
         .one_value_each();
     options_.commands.configure(options);
     options
         .add("--design", options_.design, "NAME",
-             fmt::format("Which points: {} (default: the sweep's, else grid)",
+             fmt::format("How points are chosen: {} (default: the sweep's, else grid)",
                          fmt::join(kSweepDesignNames, ", ")))
         .one_of(kSweepDesignNames);
-    options.add("--points", options_.points, "N", "Of a latin design");
+    options.add("--points", options_.points, "N", "Number of points of a latin design");
     options.add("--trials", options_.trials, "N",
-                "Runs of every policy at a point, with --until the first ones (default: the scenario's)");
-    options.add("--until", options_.until, "METRIC±X%",
-                "Run more until the 95 % interval is as narrow: cost±0.2%, or of a ratio cost:A/B±0.2%");
-    options.add("--most-trials", options_.most_trials, "N", "But no more than these (default 10000)");
-    options.add_flag("--resume", is_resumed_,
-                     "Go on with the sweep in the folder: points that are there stay");
+                "Trials per policy and point; with --until, the initial number (default: the scenario's)");
+    options.add(
+        "--until", options_.until, "METRIC±X%",
+        "Run more trials until the 95 % interval is this narrow: cost±0.2%, or cost:A/B±0.2% for the ratio "
+        "of two policies");
+    options.add("--max-trials,--most-trials", options_.max_trials, "N",
+                "Maximum number of trials with --until (default 10000)");
+    options.add_flag("--resume", is_resumed_, "Continue the sweep in the folder; finished points are kept");
     options.add(
         "--shard", shard_, "I/N",
-        "Run part I of N, I from 0, of the points (default: as Slurm's tasks are numbered, else all)");
+        "Run part I of N of the points, counted from 0 (default: from the Slurm task number, else all)");
     options.add_flag("--emit-sbatch", emits_sbatch_,
-                     "Print a job script for Slurm that runs this sweep, and end");
+                     "Print a Slurm job script that runs this sweep, and exit");
   }
 
   Result<ExitCode> run(const CommandContext& context) override {
@@ -308,7 +313,7 @@ class SweepCommand final : public Command {
     job.program = std::filesystem::read_symlink("/proc/self/exe", failed).string();
     job.folder = std::filesystem::current_path(failed).string();
     if (job.program.empty() || job.folder.empty())
-      return Error{"--emit-sbatch: cannot tell where goodput lies"};
+      return Error{"--emit-sbatch: cannot determine the path of goodput or the current folder"};
     job.arguments = arguments(context);
     job.tasks = sbatch_tasks(request.points.size());
     context.out << sbatch_script(job);
@@ -335,7 +340,7 @@ class SweepCommand final : public Command {
     add_number("--points", options_.points);
     add_number("--trials", options_.trials);
     add("--until", options_.until);
-    add_number("--most-trials", options_.most_trials);
+    add_number("--max-trials", options_.max_trials);
     add("--seed", fmt::format("{}", context.options.seed));
     for (const std::string& folder : context.options.configs) add("--configs", folder);
     if (is_resumed_) all.emplace_back("--resume");
@@ -355,7 +360,7 @@ class SweepCommand final : public Command {
 CommandInfo command_sweep() {
   return {
       .name = "sweep",
-      .summary = "a scenario with values varied: every combination run, results as CSV, SQLite and Parquet",
+      .summary = "Run a scenario with every combination of varied values; results as CSV, SQLite and Parquet",
       .example =
           "goodput sweep controlled-5min-gpt-s --vary /failures/every_s=300,600,1200 --out sweep\n"
           "goodput sweep job.json --vary spares=0..8 --until 'cost±0.2%' --out sweep",

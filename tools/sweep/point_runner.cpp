@@ -114,8 +114,8 @@ Status PointRunner::run_scenario(const Scenario& scenario, PointRows& rows) {
   GOODPUT_TRY(const ScenarioInputs inputs, read_scenario_inputs(scenario, request_.seed, shared_));
   GOODPUT_TRY(rows.config_hash, config_hash_of(scenario, inputs));
   GOODPUT_TRY(TrialRuns runs, TrialRuns::prepare(scenario, inputs.view(), request_.seed));
-  Replication replication{scenario.trials, request_.sweep.until, request_.sweep.most_trials};
-  const std::int64_t wanted = replication.until ? replication.most_trials : replication.trials;
+  Replication replication{scenario.trials, request_.sweep.until, request_.sweep.max_trials};
+  const std::int64_t wanted = replication.until ? replication.max_trials : replication.trials;
   const Observations observations = observations_of(scenario, inputs.view().failures, wanted);
   if (observations.is_one_run()) replication = {};
   GOODPUT_TRY(const std::vector<std::string> not_reached, replicate(replication, runs));

@@ -41,10 +41,10 @@ cd {} || exit 1
 {} --jobs "${{SLURM_CPUS_PER_TASK:-1}}"
 code=$?
 
-# A task that was killed, for memory or by hand, goes on where it was; a few times.
+# Requeue a task that was killed (out of memory, or by hand), so that it resumes; at most 3 times.
 if [ "$code" -eq 137 ] && [ "${{SLURM_RESTART_COUNT:-0}}" -lt 3 ]; then
   scontrol requeue "${{SLURM_ARRAY_JOB_ID}}_${{SLURM_ARRAY_TASK_ID}}"
-  sleep 60 # until Slurm ends this
+  sleep 60 # until Slurm stops this script
 fi
 exit "$code"
 )",

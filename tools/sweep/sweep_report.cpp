@@ -39,13 +39,13 @@ std::string said_text(std::string_view title, const std::vector<Said>& all) {
   for (std::size_t i = 0; i < std::min(all.size(), kMostSaid); ++i) {
     const Said& said = all[i];
     const std::string who = said.policy.empty() ? "" : said.policy + ": ";
-    const std::string where = said.points == 1
-                                  ? fmt::format("point {}", said.first)
-                                  : fmt::format("{}, the first is {}", points_text(said.points), said.first);
+    const std::string where =
+        said.points == 1 ? fmt::format("point {}", said.first)
+                         : fmt::format("{}, first is point {}", points_text(said.points), said.first);
     text += fmt::format("{}: {}{} ({})\n", title, on_one_line(who), on_one_line(said.what), where);
   }
   if (all.size() > kMostSaid)
-    text += fmt::format("{}: {} more, see summary.csv\n", title, all.size() - kMostSaid);
+    text += fmt::format("{}: {} more (see summary.csv)\n", title, all.size() - kMostSaid);
   return text;
 }
 
@@ -119,9 +119,9 @@ OrderedJson begin_sweep_json(const std::string& dir, const SweepManifest& manife
 
 std::string sweep_text(const SweepReport& report) {
   const Merged& merged = report.merged;
-  std::string text = fmt::format("{}: {} ran, {} cannot be; {} rows\n", points_text(merged.points),
+  std::string text = fmt::format("Swept {}: {} ran, {} invalid; {} result rows\n", points_text(merged.points),
                                  merged.ran, merged.errors, merged.rows);
-  text += said_text("cannot be", report.summary.errors());
+  text += said_text("invalid", report.summary.errors());
   text += said_text("refused", report.summary.refused());
   text += best_text(report);
   text += said_text("warning", report.summary.warnings());
@@ -150,8 +150,8 @@ std::string shard_text(Shard shard, std::uint64_t points, const SweepProgress& p
   std::vector<std::uint64_t> left = progress.missing;
   left.insert(left.end(), progress.unfinished.begin(), progress.unfinished.end());
   std::sort(left.begin(), left.end());
-  return fmt::format("Shard {} of {}: {} done; to come: {}\n", shard.index, shard.count, points_text(points),
-                     numbered("shard", left));
+  return fmt::format("Shard {} of {} is done ({}); still to run: {}\n", shard.index, shard.count,
+                     points_text(points), numbered("shard", left));
 }
 
 OrderedJson shard_json(const std::string& dir, const SweepManifest& manifest, Shard shard,
@@ -177,8 +177,8 @@ Result<ExitCode> merge_and_report(const std::string& dir, const CommandContext& 
   GOODPUT_TRY_STATUS(write_json_result(sweep_json(report, context), context));
   context.print(sweep_text(report));
   if (merged.ran > 0) return ExitCode::kOk;
-  return Error{fmt::format("none of the {} can be; {} says why", points_text(merged.points),
-                           merged.files.empty() ? dir : merged.files.front())};
+  return Error{fmt::format("no point of the sweep is valid ({}); see {} for the reasons",
+                           points_text(merged.points), merged.files.empty() ? dir : merged.files.front())};
 }
 
 }  // namespace goodput

@@ -11,8 +11,8 @@
 #include "sim/config/config.h"
 #include "sim/config/json_file.h"
 #include "tools/cli/config_files.h"
+#include "tools/cli/key_notes.h"
 #include "tools/cli/named_choice.h"
-#include "tools/cli/unused_keys.h"
 #include "tools/simulate/scenario_options.h"
 
 namespace goodput {
@@ -43,9 +43,9 @@ Result<std::string> scenario_file(const std::string& sweep_file, const std::stri
 }
 
 Status read_sweep_file(const config::Library& library, SweepRequest& request) {
-  GOODPUT_TRY(const config::UnusedKeys unused,
+  GOODPUT_TRY(const config::KeyNotes unused,
               config::read_file(request.file, config::access(request.sweep), library));
-  request.notes = unused_key_lines(unused, request.file);
+  request.notes = key_note_lines(unused, request.file);
   GOODPUT_TRY(request.scenario, scenario_file(request.file, request.sweep.scenario, library));
   request.set = request.sweep.set;
   return Ok{};
@@ -68,19 +68,20 @@ void put_axis(SweepAxis axis, std::size_t of_file, std::vector<SweepAxis>& axes)
 Status check_bound(std::string_view option, const std::optional<std::int64_t>& value, std::int64_t least,
                    std::int64_t most) {
   if (!value || (*value >= least && *value <= most)) return Ok{};
-  return Error{fmt::format("{} is {}, want a whole number from {} to {}", option, *value, least, most)};
+  return Error{fmt::format("{} must be a whole number from {} to {}, not {}", option, least, most, *value)};
 }
 
 Status apply_numbers(const SweepOptions& options, SweepConfig& sweep) {
   GOODPUT_TRY_STATUS(check_bound("--trials", options.trials, 1, kMostSweepTrials));
   GOODPUT_TRY_STATUS(check_bound("--points", options.points, 1, kMostSweepPoints));
-  GOODPUT_TRY_STATUS(check_bound("--most-trials", options.most_trials, kLeastRuleTrials, kMostSweepTrials));
+  GOODPUT_TRY_STATUS(check_bound("--max-trials", options.max_trials, kLeastRuleTrials, kMostSweepTrials));
   sweep.trials = options.trials.value_or(sweep.trials);
   sweep.points = options.points.value_or(sweep.points);
-  sweep.most_trials = options.most_trials.value_or(sweep.most_trials);
+  sweep.max_trials = options.max_trials.value_or(sweep.max_trials);
   if (options.points && sweep.design != SweepDesign::kLatin)
-    return Error{"--points says how many a latin design draws; give --design latin"};
-  if (options.most_trials && !sweep.until) return Error{"--most-trials bounds --until; give both"};
+    return Error{"--points applies only to a latin design; add --design latin"};
+  if (options.max_trials && !sweep.until)
+    return Error{"--max-trials applies only to --until; add --until METRIC±X%"};
   return Ok{};
 }
 
@@ -94,8 +95,8 @@ Status apply_options(const SweepOptions& options, SweepRequest& request) {
   }
   if (sweep.vary.empty()) {
     return Error{
-        "nothing varies: give --vary POINTER=VALUES, for example --vary /failures/mtbf_hours=10,100, or "
-        "the file of a sweep"};
+        "nothing varies; add --vary POINTER=VALUES, for example --vary /failures/mtbf_hours=10,100, or "
+        "name a sweep file"};
   }
   if (!options.design.empty()) {
     GOODPUT_TRY(sweep.design, choose<SweepDesign>("design", "design", options.design, kSweepDesignNames));

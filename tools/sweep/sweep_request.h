@@ -29,7 +29,7 @@ struct SweepOptions {
   std::string until{};
   std::optional<std::int64_t> points{};
   std::optional<std::int64_t> trials{};
-  std::optional<std::int64_t> most_trials{};
+  std::optional<std::int64_t> max_trials{};
 };
 
 struct SweepRequest {

@@ -18,7 +18,7 @@ Result<std::optional<std::uint64_t>> slurm_number(const CommandContext& context,
   if (text.empty()) return std::optional<std::uint64_t>{};
   const auto number = parse_integer(text);
   if (number && *number >= 0) return std::optional(static_cast<std::uint64_t>(*number));
-  return Error{fmt::format("{} of the environment is {}, want a whole number; say --shard I/N", name,
+  return Error{fmt::format("environment variable {} must be a whole number, not {}; or use --shard I/N", name,
                            in_quotes(text))};
 }
 
@@ -27,8 +27,8 @@ Result<Shard> shard_of_task(std::uint64_t id, std::uint64_t count, std::uint64_t
   if (count > 0 && step > 0 && id >= first && (id - first) % step == 0 && (id - first) / step < count)
     return Shard{(id - first) / step, count};
   return Error{
-      fmt::format("SLURM_ARRAY_TASK_ID of the environment is {}, which is none of {} tasks from {} on; "
-                  "number them in equal steps, or say --shard I/N",
+      fmt::format("environment variable SLURM_ARRAY_TASK_ID is {}, which is not one of {} evenly spaced task "
+                  "IDs that start at {}; use evenly spaced IDs, or --shard I/N",
                   id, count, first)};
 }
 
@@ -50,7 +50,8 @@ Result<Shard> shard_of_step(const CommandContext& context) {
   if (is_script || !rank || !tasks) return Shard{};
   if (*rank < *tasks) return Shard{*rank, *tasks};
   return Error{
-      fmt::format("SLURM_PROCID of the environment is {}, of {} tasks; say --shard I/N", *rank, *tasks)};
+      fmt::format("environment variable SLURM_PROCID is {}, but there are only {} tasks; use --shard I/N",
+                  *rank, *tasks)};
 }
 
 }  // namespace
@@ -68,8 +69,8 @@ Result<Shard> choose_shard(const std::string& option, const CommandContext& cont
   if (index && count && *index >= 0 && *index < *count &&
       *count <= static_cast<std::int64_t>(kMostGivenShards))
     return Shard{static_cast<std::uint64_t>(*index), static_cast<std::uint64_t>(*count)};
-  return Error{
-      fmt::format("--shard {}: want I/N, part I, counted from 0, of N: 0/4 to 3/4", on_one_line(option))};
+  return Error{fmt::format("--shard {}: expected I/N, part I of N counted from 0, for example 0/4 to 3/4",
+                           on_one_line(option))};
 }
 
 bool is_requeued(const CommandContext& context) {

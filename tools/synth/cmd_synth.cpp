@@ -23,6 +23,7 @@
 #include "tools/cli/command.h"
 #include "tools/cli/config_files.h"
 #include "tools/cli/json_result.h"
+#include "tools/cli/key_notes.h"
 #include "tools/cli/output_file.h"
 #include "tools/plan_step/plan_provenance.h"
 #include "tools/synth/fleet_result.h"
@@ -107,17 +108,17 @@ std::string synth_text(const SynthResult& result) {
   const std::size_t worker = index_of_largest(truth.worker_slowdown);
   const std::size_t stage = index_of_largest(truth.stage_slowdown);
   std::string text =
-      fmt::format("{}: {} ops as {}, {} steps of DP {} x PP {}{}\n\n", result.path, result.trace.rows.size(),
-                  result.format, result.plan.synth.trace.steps, result.step.dp, result.step.pp,
-                  result.step.vpp > 1 ? fmt::format(" x VPP {}", result.step.vpp) : "");
+      fmt::format("Wrote {}: {} ops as {}, {} steps of DP {} x PP {}{}\n\n", result.path,
+                  result.trace.rows.size(), result.format, result.plan.synth.trace.steps, result.step.dp,
+                  result.step.pp, result.step.vpp > 1 ? fmt::format(" x VPP {}", result.step.vpp) : "");
   text += fmt::format("  mean step   {:>9.3f} s as recorded\n", truth.recorded_s);
   text += fmt::format("              {:>9.3f} s without launch delays\n", truth.replayed_s);
-  text += fmt::format("              {:>9.3f} s if every op took what its type takes in the mean or median\n",
+  text += fmt::format("              {:>9.3f} s if every op took the mean or median time of its type\n",
                       truth.ideal_s);
   text += fmt::format("              {:>9.3f} s without the stragglers\n", truth.clean_s);
   text +=
       fmt::format("  true S      {:>9.4f}; late launches {:.4f}\n", truth.slowdown, truth.launch_slowdown);
-  text += fmt::format("  worst alone {:>9.4f} worker dp:stage {}; {:.4f} stage {}\n",
+  text += fmt::format("  worst alone {:>9.4f} by worker dp:stage {}; {:.4f} by stage {}\n",
                       truth.worker_slowdown[worker], worker_key(result.step, worker),
                       truth.stage_slowdown[stage], stage);
   for (std::size_t i = 0; i < result.plan.synth.stragglers.size(); ++i) {
@@ -166,28 +167,31 @@ class SynthCommand final : public Command {
   void configure(Options& options) override {
     options
         .add("plan", plan_path_, "PLAN",
-             "A plan: a name that goodput list plans prints, or a file, which may have \"stragglers\" and "
-             "\"trace\"; none with --fleet")
+             "Plan: a name from goodput list plans, or a file, which may have \"stragglers\" and \"trace\"; "
+             "leave it out with --fleet")
         .listed("plans");
-    options.add("--out", out_path_, "TRACE", "The trace, format from its extension; of a fleet, a new folder")
+    options
+        .add("--out", out_path_, "TRACE",
+             "Trace to write; its extension sets the format. With --fleet, a new folder")
         .output()
         .required();
     options.add("--to", format_, "NAME", "Format of the trace (see goodput list formats)")
         .one_of(names_of(op_trace_formats()));
-    options.add("--truth", truth_path_, "FILE", "The ground truth as JSON (default: TRACE.truth.json)")
+    options.add("--truth", truth_path_, "FILE", "Write the ground truth as JSON (default: TRACE.truth.json)")
         .output();
-    options.add("--meta-out", metadata_path_, "FILE", "Job metadata as YAML, for whatif --meta").output();
+    options.add("--meta-out", metadata_path_, "FILE", "Write job metadata as YAML, for whatif --meta")
+        .output();
     options
         .add("--stragglers", stragglers_path_, "FILE.json",
-             "Take \"stragglers\" and \"trace\" from here, not from the plan")
+             "Take \"stragglers\" and \"trace\" from this file instead of the plan")
         .input();
-    options.add("--steps", steps_, "N", "Training steps (default: the plan's, or 10)");
-    options.add(
-        "--fleet", fleet_, "N",
-        "So many analysed jobs instead of a trace: results as whatif --json has them, for goodput fleet");
+    options.add("--steps", steps_, "N", "Number of training steps (default: as in the plan, or 10)");
+    options.add("--fleet", fleet_, "N",
+                "Generate N analyzed jobs instead of a trace: results of whatif --json, for goodput fleet");
     options
         .add("--mixture", mixture_path_, "FLEET",
-             "What jobs of a fleet are: a name that goodput list fleets prints, or a file (default: paper)")
+             "Mixture of jobs in the fleet: a name from 'goodput list fleets', or a file (default: the fleet "
+             "'paper')")
         .listed("fleets");
   }
 
@@ -205,7 +209,7 @@ class SynthCommand final : public Command {
     if (!trace) return in_file(trace.error());
     const SynthResult result{plan, step, *trace, out_path_, std::string(format.name)};
     GOODPUT_TRY_STATUS(write_files(result, format, context));
-    context.print(synth_text(result) + "\nGround truth in " + truth_path_ + '\n');
+    context.print(synth_text(result) + "\nGround truth: " + truth_path_ + '\n');
     return ExitCode::kOk;
   }
 
@@ -216,6 +220,7 @@ class SynthCommand final : public Command {
     const std::string name = mixture_path_.empty() ? kPaperFleet : mixture_path_;
     GOODPUT_TRY(const std::string file, config_file(name, kFleetFiles, library, context));
     GOODPUT_TRY(const FleetMixture mixture, read_fleet_mixture(file, library));
+    for (const std::string& line : key_note_lines(mixture.notes, file)) context.note(line);
     GOODPUT_TRY(const std::vector<FleetTruth> jobs,
                 write_fleet(mixture, static_cast<std::size_t>(*fleet_), out_path_, context));
     Provenance provenance;
@@ -232,10 +237,11 @@ class SynthCommand final : public Command {
 
   [[nodiscard]] Status check_fleet_options(const CommandContext& context) const {
     if (*fleet_ < 1 || *fleet_ > kMostFleetJobs)
-      return Error{fmt::format("--fleet wants a whole number from 1 to {}", kMostFleetJobs)};
-    if (!plan_path_.empty()) {
       return Error{
-          fmt::format("{} is a plan, and --fleet takes none; leave one of them out", in_quotes(plan_path_))};
+          fmt::format("--fleet must be a whole number from 1 to {}, not {}", kMostFleetJobs, *fleet_)};
+    if (!plan_path_.empty()) {
+      return Error{fmt::format("{} is a plan, which --fleet does not use; leave one of them out",
+                               in_quotes(plan_path_))};
     }
     const std::pair<std::string_view, bool> others[] = {{"--to", !format_.empty()},
                                                         {"--truth", !truth_path_.empty()},
@@ -243,21 +249,23 @@ class SynthCommand final : public Command {
                                                         {"--stragglers", !stragglers_path_.empty()},
                                                         {"--steps", steps_.has_value()}};
     for (const auto& [option, is_given] : others) {
-      if (is_given) return Error{fmt::format("{} is about one trace, and goes with no --fleet", option)};
+      if (is_given)
+        return Error{fmt::format("{} applies to a single trace; leave it out with --fleet", option)};
     }
-    if (out_path_ == "-") return Error{"--out wants a folder, not stdout"};
+    if (out_path_ == "-") return Error{"--out must be a folder, not stdout"};
     return check_file_roles({}, {}, context);
   }
 
   [[nodiscard]] Status check_options() const {
-    if (plan_path_.empty()) return Error{"a PLAN is missing; or make a fleet of jobs: --fleet N --out DIR"};
-    if (!mixture_path_.empty()) return Error{"--mixture says what a fleet is; add --fleet N"};
+    if (plan_path_.empty())
+      return Error{"PLAN is missing; name a plan, or generate a fleet of jobs with --fleet N --out DIR"};
+    if (!mixture_path_.empty()) return Error{"--mixture applies only to a fleet; add --fleet N"};
     for (const OutputPath& file : {OutputPath{"--out", out_path_}, OutputPath{"--truth", truth_path_},
                                    OutputPath{"--meta-out", metadata_path_}}) {
-      if (file.path == "-") return Error{fmt::format("{} wants a file, not stdout", file.option)};
+      if (file.path == "-") return Error{fmt::format("{} must be a file, not stdout", file.option)};
     }
     if (steps_ && (*steps_ < 1 || *steps_ > 1'000'000)) {
-      return Error{"--steps wants a whole number from 1 to 1000000"};
+      return Error{fmt::format("--steps must be a whole number from 1 to 1000000, not {}", *steps_)};
     }
     return Ok{};
   }
@@ -286,7 +294,7 @@ class SynthCommand final : public Command {
     GOODPUT_TRY_STATUS(check_training_plan(plan));
     if (std::exchange(plan.parallel.overlap_p2p, false) && plan.parallel.pp > 1) {
       context.note(
-          "in NDTimeline's traces a receive waits for the pass before its own: overlap_p2p is left out");
+          "overlap_p2p is ignored, because in NDTimeline traces a receive waits for the previous pass");
     }
     return read;
   }
@@ -338,13 +346,14 @@ class SynthCommand final : public Command {
 }  // namespace
 
 CommandInfo command_synth() {
-  return {.name = "synth",
-          .summary = "a trace of a job that never ran, with known stragglers, and the truth about it",
-          .example =
-              "goodput synth llama3-70b-h100 --out trace.parquet --steps 20 --seed 1\n"
-              "goodput whatif trace.parquet\n"
-              "goodput synth --fleet 300 --out fleet && goodput fleet fleet/results --about fleet/jobs.csv",
-          .make = make_command<SynthCommand>};
+  return {
+      .name = "synth",
+      .summary = "Generate a synthetic trace with known stragglers, and its ground truth",
+      .example =
+          "goodput synth llama3-70b-h100 --out trace.parquet --steps 20 --seed 1\n"
+          "goodput whatif trace.parquet\n"
+          "goodput synth --fleet 300 --out fleet && goodput fleet fleet/results --job-info fleet/jobs.csv",
+      .make = make_command<SynthCommand>};
 }
 
 }  // namespace goodput

@@ -42,19 +42,19 @@ TEST_CASE("quantiles of slowdowns are straight between those that are given") {
 
 TEST_CASE("a mixture whose shares or quantiles cannot be is refused, with its place") {
   CHECK(problem("", R"({"share": 0.5, "dp": 2, "pp": 2, "gpus_per_worker": 8, "micro_batches": 4}]})") ==
-        " /shapes: have shares of 0.5 together, want 1");
+        " /shapes: shares must add up to 1, not 0.5");
   const std::string cause =
-      R"({"kind": "gc-pauses", "share": 0.6, "slowdown": {"least": 1, "median": 1.1, "p90": 1.2, "most": 1.3}})";
-  CHECK(problem(cause + "," + cause, kShapes) == " /causes: have shares of 1.2 together, more than 1");
+      R"({"kind": "gc-pauses", "share": 0.6, "slowdown": {"min": 1, "median": 1.1, "p90": 1.2, "max": 1.3}})";
+  CHECK(problem(cause + "," + cause, kShapes) == " /causes: shares must add up to at most 1, not 1.2");
   CHECK(problem(R"({"kind": "launch-delay", "share": 0.1})", kShapes) ==
-        " /causes/0/kind: is \"launch-delay\", want one of \"worker-fault\", \"stage-partition\", "
-        "\"sequence-length\", \"gc-pauses\"");
+        " /causes/0/kind: must be one of \"worker-fault\", \"stage-partition\", \"sequence-length\", "
+        "\"gc-pauses\", not \"launch-delay\"");
   CHECK(
       problem(
-          R"({"kind": "gc-pauses", "share": 0.1, "slowdown": {"least": 1.2, "median": 1.1, "p90": 1.2, "most": 1.3}})",
-          kShapes) == " /causes/0/slowdown: its quantiles fall; want least <= median <= p90 <= most");
+          R"({"kind": "gc-pauses", "share": 0.1, "slowdown": {"min": 1.2, "median": 1.1, "p90": 1.2, "max": 1.3}})",
+          kShapes) == " /causes/0/slowdown: must satisfy min <= median <= p90 <= max");
   CHECK(problem("", kShapes.substr(0, kShapes.size() - 1) + R"(, "hosts": 2, "bad_hosts": 3})") ==
-        " /bad_hosts: is 3, more than the 2 hosts");
+        " /bad_hosts: must be at most the number of hosts (2), not 3");
 }
 
 TEST_CASE("the fleet of the paper is dealt with the paper's figures") {

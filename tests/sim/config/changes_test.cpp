@@ -82,7 +82,7 @@ TEST_CASE("changes: a value of the wrong kind is the mistake of the option that 
   CHECK(
       option_of({{"/pages", "0", "vary"}, {"/pages", "10"}}).empty());  // the second one's, "set" by default
   CHECK(read_changed_book(file, {{"/pages", "0", "vary"}}).error().message() ==
-        file.path() + " /pages: is 0, want an integer from 1 to 9");
+        file.path() + " /pages: must be an integer from 1 to 9, not 0");
   CHECK(read_changed_book(file, {{"/text", "c.txt", "vary"}, {"/page", "1"}}).error().option.empty());
 }
 

@@ -110,7 +110,7 @@ class Garage {
   [[nodiscard]] const Cart& cart() const { return cart_->value(); }
   [[nodiscard]] std::string unused() const {
     std::string text;
-    for (const config::UnusedKey& key : unused_)
+    for (const config::KeyNote& key : unused_)
       text += key.file + ' ' + key.pointer + " has no effect: " + key.why;
     return short_paths(text);
   }
@@ -129,7 +129,7 @@ class Garage {
   TemporaryFile marker_;
   std::string folder_;
   std::optional<Result<Cart>> cart_;
-  config::UnusedKeys unused_;
+  config::KeyNotes unused_;
 };
 
 }  // namespace
@@ -159,10 +159,11 @@ TEST_CASE("config: an integer may be written as any number that is one") {
   CHECK(cart.weight == 1'000'000);
   CHECK(cart.gears == std::vector<std::int32_t>{2, 30});
   CHECK(read_cart(R"({"seats": 1, "weight": 0.0})").weight == 0);
-  CHECK(problem(R"({"seats": 1.5})") == " /seats: is 1.5, want an integer from 1 to 8");
-  CHECK(problem(R"({"seats": 1e300})") == " /seats: is 1e+300, want an integer from 1 to 8");
-  CHECK(problem(R"({"seats": -1e300})") == " /seats: is -1e+300, want an integer from 1 to 8");
-  CHECK(problem(R"({"seats": 1, "gears": [2, 2.5]})") == " /gears/1: is 2.5, want an integer from 1 to 99");
+  CHECK(problem(R"({"seats": 1.5})") == " /seats: must be an integer from 1 to 8, not 1.5");
+  CHECK(problem(R"({"seats": 1e300})") == " /seats: must be an integer from 1 to 8, not 1e+300");
+  CHECK(problem(R"({"seats": -1e300})") == " /seats: must be an integer from 1 to 8, not -1e+300");
+  CHECK(problem(R"({"seats": 1, "gears": [2, 2.5]})") ==
+        " /gears/1: must be an integer from 1 to 99, not 2.5");
 }
 
 TEST_CASE("config: what is absent keeps the struct's default, or what finishing derives") {
@@ -181,33 +182,38 @@ TEST_CASE("config: paths are relative to the file that names them") {
 }
 
 TEST_CASE("config: a wrong value is named with what it is and what is wanted") {
-  CHECK(problem("[]") == ": is an array, want an object");
-  CHECK(problem(R"({})") == " /seats: is missing, want an integer from 1 to 8");
-  CHECK(problem(R"({"seats": 0})") == " /seats: is 0, want an integer from 1 to 8");
-  CHECK(problem(R"({"seats": "4"})") == " /seats: is \"4\", want an integer from 1 to 8");
-  CHECK(problem(R"({"seats": null})") == " /seats: is null, want an integer from 1 to 8");
-  CHECK(problem(R"({"seats": 4294967297})") == " /seats: is 4294967297, want an integer from 1 to 8");
+  CHECK(problem("[]") == ": must be an object, not an array");
+  CHECK(problem(R"({})") == " /seats: is missing; it must be an integer from 1 to 8");
+  CHECK(problem(R"({"seats": 0})") == " /seats: must be an integer from 1 to 8, not 0");
+  CHECK(problem(R"({"seats": "4"})") == " /seats: must be an integer from 1 to 8, not \"4\"");
+  CHECK(problem(R"({"seats": null})") == " /seats: must be an integer from 1 to 8, not null");
+  CHECK(problem(R"({"seats": 4294967297})") == " /seats: must be an integer from 1 to 8, not 4294967297");
   CHECK(problem(R"({"seats": 18446744073709551615})") ==
-        " /seats: is 18446744073709551615, want an integer from 1 to 8");
+        " /seats: must be an integer from 1 to 8, not 18446744073709551615");
   CHECK(problem(R"({"seats": 18446744073709551616})") ==
-        " /seats: is 1.8446744073709552e+19, want an integer from 1 to 8");
-  CHECK(problem(R"({"seats": 1, "load": 0})") == " /load: is 0, want a number above 0 and up to 1");
-  CHECK(problem(R"({"seats": 1, "load": true})") == " /load: is true, want a number above 0 and up to 1");
+        " /seats: must be an integer from 1 to 8, not 1.8446744073709552e+19");
+  CHECK(problem(R"({"seats": 1, "load": 0})") == " /load: must be a number above 0 and at most 1, not 0");
+  CHECK(problem(R"({"seats": 1, "load": true})") ==
+        " /load: must be a number above 0 and at most 1, not true");
   CHECK(problem(R"({"seats": 1, "speed_tflops": 101})") ==
-        " /speed_tflops: is 101, want a number from 0 to 100");
-  CHECK(problem(R"({"seats": 1, "boost_tflops": 0})") == " /boost_tflops: is 0, want a number above 0");
-  CHECK(problem(R"({"seats": 1, "memory_gib": -1})") == " /memory_gib: is -1, want a number of at least 0");
-  CHECK(problem(R"({"seats": 1, "is_open": 1})") == " /is_open: is 1, want true or false");
-  CHECK(problem(R"({"seats": 1, "name": 1})") == " /name: is 1, want text");
-  CHECK(problem(R"({"seats": 1, "manual": {}})") == " /manual: is an object, want the path of a file");
+        " /speed_tflops: must be a number from 0 to 100, not 101");
+  CHECK(problem(R"({"seats": 1, "boost_tflops": 0})") == " /boost_tflops: must be a number above 0, not 0");
+  CHECK(problem(R"({"seats": 1, "memory_gib": -1})") ==
+        " /memory_gib: must be a number of at least 0, not -1");
+  CHECK(problem(R"({"seats": 1, "is_open": 1})") == " /is_open: must be true or false, not 1");
+  CHECK(problem(R"({"seats": 1, "name": 1})") == " /name: must be a string, not 1");
+  CHECK(problem(R"({"seats": 1, "manual": {}})") == " /manual: must be a file path, not an object");
   CHECK(problem(R"({"seats": 1, "colour": "gren"})") ==
-        " /colour: is \"gren\", want one of \"red\", \"green\"; did you mean \"green\"?");
-  CHECK(problem(R"({"seats": 1, "colour": 1})") == " /colour: is 1, want one of \"red\", \"green\"");
-  CHECK(problem(R"({"seats": 1, "gears": 3})") == " /gears: is 3, want an array of integers from 1 to 99");
-  CHECK(problem(R"({"seats": 1, "gears": [5, 100]})") == " /gears/1: is 100, want an integer from 1 to 99");
-  CHECK(problem(R"({"seats": 1, "spare": 3})") == " /spare: is 3, want an object");
-  CHECK(problem(R"({"seats": 1, "spare": {"radius": 0}})") == " /spare/radius: is 0, want a number above 0");
-  CHECK(problem(R"({"seats": 1, "wheel": 3})") == " /wheel: is 3, want a file of wheels/ or an object");
+        " /colour: must be one of \"red\", \"green\", not \"gren\"; did you mean \"green\"?");
+  CHECK(problem(R"({"seats": 1, "colour": 1})") == " /colour: must be one of \"red\", \"green\", not 1");
+  CHECK(problem(R"({"seats": 1, "gears": 3})") ==
+        " /gears: must be an array of integers from 1 to 99, not 3");
+  CHECK(problem(R"({"seats": 1, "gears": [5, 100]})") ==
+        " /gears/1: must be an integer from 1 to 99, not 100");
+  CHECK(problem(R"({"seats": 1, "spare": 3})") == " /spare: must be an object, not 3");
+  CHECK(problem(R"({"seats": 1, "spare": {"radius": 0}})") ==
+        " /spare/radius: must be a number above 0, not 0");
+  CHECK(problem(R"({"seats": 1, "wheel": 3})") == " /wheel: must be a file in wheels/ or an object, not 3");
 }
 
 TEST_CASE("config: a rule between fields is broken at its pointer") {
@@ -217,7 +223,7 @@ TEST_CASE("config: a rule between fields is broken at its pointer") {
 TEST_CASE("config: unknown keys are errors that suggest the nearest, before keys that are missing") {
   CHECK(problem(R"({"seat": 1})") == " /seat: unknown key; did you mean \"seats\"?");
   CHECK(problem(R"({"seats": 1, "spare": {"rim/x": 1}})") ==
-        " /spare/rim~1x: unknown key; want one of radius, turn_us");
+        " /spare/rim~1x: unknown key; known keys: radius, turn_us");
   CHECK(problem(R"({"seats": 1, "sources": {"spar": "here"}})") ==
         " /sources/spar: unknown key; did you mean \"spare\"?");
 }
@@ -232,43 +238,43 @@ TEST_CASE("config: a key given twice is an error") {
 TEST_CASE("config: absurd nesting is refused, however deep") {
   CHECK(problem(std::string(1'000'000, '[')) == ": is nested too deeply for a config");
   CHECK(problem(std::string(65, '[') + std::string(65, ']')) == ": is nested too deeply for a config");
-  CHECK(problem(std::string(64, '[') + std::string(64, ']')) == ": is an array, want an object");
+  CHECK(problem(std::string(64, '[') + std::string(64, ']')) == ": must be an object, not an array");
   std::string objects;
   for (int i = 0; i < 70; ++i) objects += R"({"a": 1, "b": )";
   CHECK(problem(objects + "1" + std::string(70, '}')) == ": is nested too deeply for a config");
 }
 
 TEST_CASE("config: what is no JSON is named with line and column") {
-  CHECK(problem("{\n  \"seats\": 1,\n}") == ":3:1: is no JSON: unexpected '}'; expected string literal");
-  CHECK(problem("{\"seats\": tru}") == ":1:14: is no JSON: invalid literal");
-  CHECK(problem("{ // four\n") == ":1:3: is no JSON: invalid literal; expected string literal");
-  CHECK(problem("{\"seats\": 1} x") == ":1:14: is no JSON: invalid literal; expected end of input");
-  CHECK(problem("[1, 2") == ":1:6: is no JSON: unexpected end of input; expected ']'");
-  CHECK(problem("{\"name\": \"\xff\"}") == ":1:11: is no JSON: invalid string: ill-formed UTF-8 byte");
+  CHECK(problem("{\n  \"seats\": 1,\n}") ==
+        ":3:1: is not valid JSON: unexpected '}'; expected string literal");
+  CHECK(problem("{\"seats\": tru}") == ":1:14: is not valid JSON: invalid literal");
+  CHECK(problem("{ // four\n") == ":1:3: is not valid JSON: invalid literal; expected string literal");
+  CHECK(problem("{\"seats\": 1} x") == ":1:14: is not valid JSON: invalid literal; expected end of input");
+  CHECK(problem("[1, 2") == ":1:6: is not valid JSON: unexpected end of input; expected ']'");
+  CHECK(problem("{\"name\": \"\xff\"}") == ":1:11: is not valid JSON: invalid string: ill-formed UTF-8 byte");
   CHECK(problem("") == ": no such file");
-  CHECK(problem(" ") == ":1:2: is no JSON: unexpected end of input; expected '[', '{', or a literal");
-  CHECK(problem("{\"load\": 1e999}") == ": is no JSON: number overflow parsing '1e999'");
+  CHECK(problem(" ") == ":1:2: is not valid JSON: unexpected end of input; expected '[', '{', or a literal");
+  CHECK(problem("{\"load\": 1e999}") == ": is not valid JSON: number overflow parsing '1e999'");
 }
 
 TEST_CASE("config: files that cannot be read say so") {
   CHECK(config::read<Cart>("/nowhere/cart.json").error().message() == "/nowhere/cart.json: no such file");
-  CHECK(config::read<Cart>("/tmp").error().message() == "/tmp: is a directory, want a JSON file");
+  CHECK(config::read<Cart>("/tmp").error().message() == "/tmp: is a directory, not a JSON file");
   const TemporaryFile large("large.json", std::string((1 << 24) + 1, ' '));
   CHECK(without_path(config::read<Cart>(large.path()).error().message(), large) ==
-        ": is larger than 16 MiB, too large for a config");
+        ": is larger than 16 MiB, the maximum for a config");
 }
 
 TEST_CASE("config: every object may say where its numbers come from") {
   CHECK(problem(R"({"seats": 1, "source": "counted", "sources": {"load": "guessed"}, "tier": "model",
                     "spare": {"source": "weighed", "tier": "measured"}})")
             .empty());
-  CHECK(problem(R"({"seats": 1, "source": 1})") == " /source: is 1, want text");
-  CHECK(problem(R"({"seats": 1, "sources": 1})") == " /sources: is 1, want an object of texts");
-  CHECK(problem(R"({"seats": 1, "sources": {"load": 1}})") == " /sources/load: is 1, want text");
+  CHECK(problem(R"({"seats": 1, "source": 1})") == " /source: must be a string, not 1");
+  CHECK(problem(R"({"seats": 1, "sources": 1})") == " /sources: must be an object of strings, not 1");
+  CHECK(problem(R"({"seats": 1, "sources": {"load": 1}})") == " /sources/load: must be a string, not 1");
   CHECK(problem(R"({"seats": 1, "tier": "assume"})") ==
-        " /tier: is \"assume\", want one of \"measured\", \"literature\", \"datasheet\", \"model\", "
-        "\"assumed\"; did you "
-        "mean \"assumed\"?");
+        " /tier: must be one of \"measured\", \"literature\", \"datasheet\", \"model\", \"assumed\", not "
+        "\"assume\"; did you mean \"assumed\"?");
 }
 
 TEST_CASE("config: an object is as well founded as the least of what is in it") {
@@ -290,11 +296,11 @@ TEST_CASE("config: a name without a file suggests the nearest; errors in the fil
   CHECK(Garage(R"({"seats": 1, "wheel": "bgi"})", "{}").problem() ==
         "G/carts/cart.json /wheel: no wheel \"bgi\"; did you mean \"big\"?; looked in G/wheels");
   CHECK(Garage(R"({"seats": 1, "wheel": "x.json"})", "{}").problem() ==
-        "G/carts/cart.json /wheel: no file \"G/carts/x.json\"");
+        "G/carts/cart.json /wheel: no such file: \"G/carts/x.json\"");
   CHECK(Garage(R"({"seats": 1, "wheel": "big"})", R"({"radius": -1})").problem() ==
-        "G/wheels/big.json /radius: is -1, want a number above 0");
+        "G/wheels/big.json /radius: must be a number above 0, not -1");
   CHECK(Garage(R"({"seats": 1, "wheel": "big"})", "{").problem() ==
-        "G/wheels/big.json:1:2: is no JSON: unexpected end of input; expected string literal");
+        "G/wheels/big.json:1:2: is not valid JSON: unexpected end of input; expected string literal");
 }
 
 TEST_CASE("config: what is written reads back as the same, with defaults filled in and names resolved") {
@@ -314,7 +320,7 @@ TEST_CASE("config: keys that move nothing are named with their file, once all is
     Cart cart;
     std::string named;
     const auto read = config::read_file(file.path(), config::access(cart));
-    for (const config::UnusedKey& key : read.value()) {
+    for (const config::KeyNote& key : read.value()) {
       CHECK(key.file == file.path());
       named += key.pointer + ": " + key.why + "; ";
     }
@@ -334,6 +340,33 @@ TEST_CASE("config: keys that move nothing are named in a file that is named, too
   CHECK(garage.unused() == "G/wheels/big.json /turn_us has no effect: radius is above 100");
 }
 
+TEST_CASE("config: a renamed key is read by its former name, with a note, and still written by it") {
+  const auto fields = [](double& pace) {
+    return config::Fields{config::renamed(
+        {"max_pace", config::Need::kRequired, config::number(pace, config::above(0)), "limit"}, "most_pace")};
+  };
+  // What was read, what is written, and the notes.
+  const auto read = [&fields](std::string_view text, const std::vector<config::Change>& changes = {}) {
+    double pace = 0;
+    const TemporaryFile file("pace.json", text);
+    const config::ObjectAccess access{[] { return true; }, [&] { return fields(pace); }, [] { return Ok{}; }};
+    const auto notes = config::read_file(file.path(), access, {}, config::Changes(changes, "pace", "--set"));
+    if (!notes) return without_path(notes.error().message(), file);
+    std::string said = config::write(fields(pace)).dump();
+    for (const config::KeyNote& note : *notes) said += ' ' + note.pointer + " -> " + note.new_name + note.why;
+    return said;
+  };
+  CHECK(read(R"({"max_pace": 3})") == R"({"most_pace":3.0})");
+  CHECK(read(R"({"most_pace": 3})") == R"({"most_pace":3.0} /most_pace -> max_pace)");
+  CHECK(read(R"({})") == " /max_pace: is missing; it must be a number above 0");
+  CHECK(read(R"({"most_pace": 0})") == " /most_pace: must be a number above 0, not 0");
+  CHECK(read(R"({"most_pace": 3, "max_pace": 3})") ==
+        R"( /most_pace: is the former name of "max_pace", which is also given; remove one)");
+  // A change replaces the value whatever name the file has.
+  CHECK(read(R"({"most_pace": 3})", {{"/max_pace", "5"}}) == R"({"most_pace":5.0})");
+  CHECK(read(R"({"max_pace": 3})", {{"/most_pace", "5"}}) == R"({"most_pace":5.0} /most_pace -> max_pace)");
+}
+
 TEST_CASE("config: fields describe themselves, nested ones by their pointer") {
   Wheel wheel;
   CHECK(config::describe(config_fields(wheel)) ==
@@ -343,7 +376,7 @@ TEST_CASE("config: fields describe themselves, nested ones by their pointer") {
   Cart cart;
   const std::string table = config::describe(config_fields(cart));
   CHECK(table.find("| `seats` | an integer from 1 to 8 | required | to sit on |\n") != std::string::npos);
-  CHECK(table.find("| `wheel` | a file of wheels/ or an object |  | each of four |\n") != std::string::npos);
+  CHECK(table.find("| `wheel` | a file in wheels/ or an object |  | each of four |\n") != std::string::npos);
   CHECK(table.find("| `spare/radius` | a number above 0 | 0.5 | metres |\n") != std::string::npos);
 }
 

@@ -105,7 +105,7 @@ TEST_CASE("library: a name that is nowhere gets the nearest one, and where it wa
         "no wheel \"b\"; nearest: bicycle, big, bus; looked in T/mine/wheels, T/shipped/wheels");
   CHECK(folders.found("train") ==
         "no wheel \"train\"; nearest: train-big, bicycle, big; looked in T/mine/wheels, T/shipped/wheels");
-  CHECK(find({}, kWheels, "big").error().message() == "no wheel \"big\"; there is no folder to look in");
+  CHECK(find({}, kWheels, "big").error().message() == "no wheel \"big\"; there is no folder to search");
 }
 
 TEST_CASE("library: a config file sees its own folder first") {
@@ -168,9 +168,11 @@ TEST_CASE("library: what is no file, or hidden, has no name; where a file is wan
   fs::create_symlink("loop.json", wheels / "loop.json");
   CHECK(names_of(folders.library(), kWheels) == std::set<std::string>{"bus", "van"});
   CHECK(folders.found("folder") ==
-        "T/mine/wheels/folder.json: is no file that could be the wheel \"folder\"");
-  CHECK(folders.found("van") == "T/mine/wheels/van.json: is no file that could be the wheel \"van\"");
-  CHECK(folders.found("loop") == "T/mine/wheels/loop.json: is no file that could be the wheel \"loop\"");
+        "T/mine/wheels/folder.json: is not a regular file, so it cannot be the wheel \"folder\"");
+  CHECK(folders.found("van") ==
+        "T/mine/wheels/van.json: is not a regular file, so it cannot be the wheel \"van\"");
+  CHECK(folders.found("loop") ==
+        "T/mine/wheels/loop.json: is not a regular file, so it cannot be the wheel \"loop\"");
   folders.put("mine", "mini", "3");
   fs::create_directories(folders.root() / "shipped" / "wheels" / "mini.json");
   CHECK(find(folders.library(), kWheels, "mini")->shadowed.empty());

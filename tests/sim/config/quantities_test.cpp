@@ -40,14 +40,17 @@ TEST_CASE("quantities: limits say how likely they are to hold") {
 
 TEST_CASE("quantities: what is no quantity is refused with what is wanted") {
   CHECK(what_of(parse_duration("14 days")) ==
-        R"(is "14 days", want a duration: seconds, or as in 90m, 36h, 14d, 2w)");
-  CHECK(what_of(parse_duration("-3d")) ==
-        R"(is "-3d", want a duration: seconds, or as in 90m, 36h, 14d, 2w, above 0 and up to 100 years)");
-  CHECK(what_of(parse_amount("700K")) == R"(is "700K", want a number, or as in 700k, 1.2M, 3B, 15T)");
-  CHECK(what_of(parse_share("ten")) == R"(is "ten", want a share: 10% or 0.1)");
+        R"(must be a duration in seconds, or with a unit as in 90m, 36h, 14d, 2w, not "14 days")");
+  CHECK(
+      what_of(parse_duration("-3d")) ==
+      R"(must be a duration in seconds, or with a unit as in 90m, 36h, 14d, 2w, above 0 and at most 100 years, not "-3d")");
+  CHECK(what_of(parse_amount("700K")) ==
+        R"(must be a number, or with a suffix as in 700k, 1.2M, 3B, 15T, not "700K")");
+  CHECK(what_of(parse_share("ten")) == R"(must be a share such as 10% or 0.1, not "ten")");
   CHECK(what_of(parse_deadline("14d@120%")) ==
-        R"(is "14d@120%", want a probability between 0 and 1 after the @: 14d@95%)");
-  CHECK(what_of(parse_budget("0")) == R"(is "0", want USD, above 0: 700k, or 700k@95%)");
+        R"(must have a probability between 0 and 1 after the @ (for example 14d@95%), not "14d@120%")");
+  CHECK(what_of(parse_budget("0")) ==
+        R"(must be an amount in USD above 0, such as 700k or 700k@95%, not "0")");
 }
 
 }  // namespace goodput

@@ -72,7 +72,7 @@ TEST_CASE("alert message: Slack") {
     "blocks": [
       {"type": "header", "text": {"type": "plain_text", "text": "llama: new incident"}},
       {"type": "section", "text": {"type": "mrkdwn", "text":
-        "One slow worker costs this job 20.0 % of its time.\nCost: 2.5 s per step, 1229 USD per day\nNext: clocks &amp; &lt;fans&gt;\n<http://here/incidents/goodput-5d3f0c1e9a7b2468|Open its page>"}},
+        "One slow worker costs this job 20.0 % of its time.\nCost: 2.5 s per step, 1229 USD per day\nNext: clocks &amp; &lt;fans&gt;\n<http://here/incidents/goodput-5d3f0c1e9a7b2468|Open the incident page>"}},
       {"type": "context", "elements": [{"type": "plain_text", "text": "error, goodput-5d3f0c1e9a7b2468-opens"}]}]})");
   CHECK(payload(kOpens, WebhookShape::kSlack) == expected);
   CHECK(payload(kChanges, WebhookShape::kSlack).at("text") ==
@@ -91,7 +91,7 @@ TEST_CASE(
       "severity": "error", "timestamp": "2024-05-01T12:00:00.250Z", "component": "worker:1:2",
       "group": "llama", "class": "worker-fault", "custom_details": {}},
     "client_url": "http://here/incidents/goodput-5d3f0c1e9a7b2468",
-    "links": [{"href": "http://here/incidents/goodput-5d3f0c1e9a7b2468", "text": "page of the incident"}]})json");
+    "links": [{"href": "http://here/incidents/goodput-5d3f0c1e9a7b2468", "text": "incident page"}]})json");
   expected["payload"]["custom_details"] = payload(kOpens, WebhookShape::kJson).at("incident");
   CHECK(payload(kOpens, WebhookShape::kPagerDuty) == expected);
   CHECK(payload(kChanges, WebhookShape::kPagerDuty).at("event_action") == "trigger");

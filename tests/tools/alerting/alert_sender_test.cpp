@@ -85,7 +85,7 @@ SinkConfig webhook(const std::string& name, const std::string& url, double timeo
   return {.name = name,
           .target = WebhookSink{.url = url, .timeout_s = timeout_s},
           .retry_s = 10,
-          .most_retry_s = 60};
+          .max_retry_s = 60};
 }
 
 AlertSender sender_of(std::vector<SinkConfig> sinks, Wakes& wakes, std::ostream& errors) {
@@ -121,7 +121,8 @@ TEST_CASE("alert sender: three failures, then success: each try later than the o
     wakes.wait_for(tries);
     const SendReport report = sender.pump(queue, now_s).value();
     REQUIRE(report.problems.size() == 1);
-    CHECK(report.problems[0].find("sink \"ops\": incident 1: answered with status 500: \"ok\"; try ") == 0);
+    CHECK(report.problems[0].find("sink \"ops\" could not deliver a message about incident 1: answered with "
+                                  "status 500: \"ok\"; attempt ") == 0);
     CHECK(queue.first().attempts == tries);
     // The end of the incident is due, but waits for its beginning.
     CHECK_FALSE(sender.is_busy());
@@ -286,7 +287,7 @@ TEST_CASE("alert sender: messages to a sink, or about an incident, that no longe
   const SendReport report = sender.pump(queue, 0).value();
   CHECK(report.problems ==
         std::vector<std::string>{
-            "sink \"old\\x0a\" no longer exists: its message about incident 7 is dropped"});
+            "sink \"old\\x0a\" no longer exists; its message about incident 7 was dropped"});
   CHECK(queue.size() == 0);
   CHECK(errors.str().empty());
 }

@@ -61,7 +61,7 @@ TEST_CASE("alert rules: every kind is read, with its defaults") {
 TEST_CASE("alert rules: every kind of sink is read; files are seen from the rules file") {
   const AlertingConfig config = config_of(R"({"rules": {}, "sinks": {
     "chat": {"kind": "webhook", "shape": "slack", "url_file": "slack-url", "headers": {"X-A": "b"}, "timeout_s": 3},
-    "page": {"kind": "exec", "command": ["pager", "a b"], "timeout_s": 4, "retry_s": 1, "most_retry_s": 9},
+    "page": {"kind": "exec", "command": ["pager", "a b"], "timeout_s": 4, "retry_s": 1, "max_retry_s": 9},
     "screen": {"kind": "stderr"}}})");
   REQUIRE(config.sinks.size() == 3);
   const auto& chat = std::get<WebhookSink>(config.sinks[0].target);
@@ -70,77 +70,82 @@ TEST_CASE("alert rules: every kind of sink is read; files are seen from the rule
   CHECK(chat.url_file.ends_with("/slack-url"));
   CHECK(chat.headers == std::vector<std::pair<std::string, std::string>>{{"X-A", "b"}});
   CHECK(std::get<ExecSink>(config.sinks[1].target).command == std::vector<std::string>{"pager", "a b"});
-  CHECK(config.sinks[1].most_retry_s == 9);
+  CHECK(config.sinks[1].max_retry_s == 9);
   CHECK(config.sinks[2].kind() == "stderr");
 }
 
 TEST_CASE("alert rules: mistakes in rules are named with their place") {
-  CHECK(alerting_error("{}") == " /rules: is missing, want an object: rules by name");
-  CHECK(alerting_error(R"({"rules": []})") == " /rules: is an array, want an object: rules by name");
+  CHECK(alerting_error("{}") == " /rules: is missing; it must be an object of rules by name");
+  CHECK(alerting_error(R"({"rules": []})") == " /rules: must be an object of rules by name, not an array");
   CHECK(rule_error("3") ==
-        " /rules/r: is 3, want an object: {\"kind\": one of slowdown, cause, worker, silence, "
-        "incomplete, worsening, ...}");
+        " /rules/r: must be an object with a \"kind\" (one of slowdown, cause, worker, silence, incomplete, "
+        "worsening), not 3");
   CHECK(rule_error("{}") ==
-        " /rules/r/kind: is missing, want one of slowdown, cause, worker, silence, incomplete, worsening");
+        " /rules/r/kind: is missing; it must be one of slowdown, cause, worker, silence, incomplete, "
+        "worsening");
   CHECK(rule_error(R"({"kind": 1})") ==
-        " /rules/r/kind: is 1, want one of slowdown, cause, worker, silence, incomplete, worsening");
+        " /rules/r/kind: must be one of slowdown, cause, worker, silence, incomplete, worsening, not 1");
   CHECK(rule_error(R"({"kind": "slowdwon"})")
-            .find("/rules/r/kind: no rule \"slowdwon\"; did you mean \"slowdown\"?") == 1);
+            .find("/rules/r/kind: unknown rule \"slowdwon\"; did you mean \"slowdown\"?") == 1);
   CHECK(rule_error(R"({"kind": "slowdown", "abov": 2})")
             .find("/rules/r/abov: unknown key; did you mean \"above\"?") == 1);
   CHECK(rule_error(R"({"kind": "silence", "above": 2})").find("/rules/r/above: unknown key") == 1);
   CHECK(rule_error(R"({"kind": "slowdown", "above": 1.1, "close_below": 1.2})") ==
-        " /rules/r/close_below: is 1.2, want at most `above`, 1.1");
+        " /rules/r/close_below: must be at most `above` (1.1), not 1.2");
   CHECK(rule_error(R"({"kind": "worker", "steps": 5, "of": 3})") ==
-        " /rules/r/of: is 3, want 0 or at least `steps`, 5");
+        " /rules/r/of: must be 0, or at least `steps` (5), not 3");
   CHECK(rule_error(R"({"kind": "cause", "cause": "gc-pause"})")
-            .find("/rules/r/cause: no cause \"gc-pause\"; did you mean \"gc-pauses\"?") == 1);
+            .find("/rules/r/cause: unknown cause \"gc-pause\"; did you mean \"gc-pauses\"?") == 1);
   CHECK(rule_error(R"({"kind": "worsening", "steps": 20})")
-            .find("/rules/r/steps: is 20, want an integer from 50 to 1000") == 1);
+            .find("/rules/r/steps: must be an integer from 50 to 1000, not 20") == 1);
   CHECK(alerting_error(R"({"rules": {"a\nb": {"kind": "silence"}}})")
-            .find("is no name, want 1 to 64 characters of one line") != std::string::npos);
+            .find("is not a valid name; a name must have 1 to 64 characters on one line") !=
+        std::string::npos);
 }
 
 TEST_CASE("alert rules: mistakes in sinks are named with their place") {
   CHECK(sink_error(R"({"kind": "email"})")
-            .find("/sinks/s/kind: no sink \"email\"; known: webhook, stderr, exec") == 1);
-  CHECK(sink_error(R"({"kind": "webhook"})") == " /sinks/s: wants either \"url\" or \"url_file\"");
+            .find("/sinks/s/kind: unknown sink \"email\"; known: webhook, stderr, exec") == 1);
+  CHECK(sink_error(R"({"kind": "webhook"})") == " /sinks/s: needs exactly one of \"url\" and \"url_file\"");
   CHECK(sink_error(R"({"kind": "webhook", "url": "http://a/", "url_file": "b"})") ==
-        " /sinks/s: wants either \"url\" or \"url_file\"");
+        " /sinks/s: needs exactly one of \"url\" and \"url_file\"");
   for (const char* url : {"ftp://a/", "file:///etc/passwd", "a.b/c", "http://"}) {
     CHECK(sink_error(fmt::format(R"({{"kind": "webhook", "url": "{}"}})", url)) ==
-          " /sinks/s/url: want http://HOST/... or https://HOST/...");
+          " /sinks/s/url: must be http://HOST/... or https://HOST/...");
   }
   CHECK(sink_error(R"({"kind": "webhook", "url": "http://a/b c"})") ==
-        " /sinks/s/url: has spaces or control characters: those of a URL are written %20");
+        " /sinks/s/url: contains spaces or control characters; percent-encode them, such as %20 for a space");
   CHECK(sink_error(R"({"kind": "webhook", "url": "http://a/", "shape": "pagerduty"})") ==
-        " /sinks/s/routing_key_file: is missing, PagerDuty wants to know for which of its services this is");
+        " /sinks/s/routing_key_file: is missing; PagerDuty needs the routing key of the service to notify");
   CHECK(sink_error(R"({"kind": "webhook", "url": "http://a/", "headers": {"A B": "c"}})") ==
-        " /sinks/s/headers: is no name of a header");
+        " /sinks/s/headers: contains an invalid header name");
   CHECK(sink_error(R"({"kind": "webhook", "url": "http://a/", "headers": {"A": "b\r\nC: d"}})") ==
-        " /sinks/s/headers/A: has control characters");
+        " /sinks/s/headers/A: contains control characters");
   CHECK(sink_error(R"({"kind": "webhook", "url": "http://a/", "headers": {"Content-type": "x"}})") ==
-        " /sinks/s/headers/Content-type: is said by the monitor itself");
+        " /sinks/s/headers/Content-type: is set by the monitor itself; leave it out");
   CHECK(sink_error(R"({"kind": "webhook", "url": "http://a/", "headers": {"A": 1}})") ==
-        " /sinks/s/headers/A: is 1, want text");
+        " /sinks/s/headers/A: must be a string, not 1");
   CHECK(sink_error(R"({"kind": "webhook", "url": "http://a/", "headers": 1})") ==
-        " /sinks/s/headers: is 1, want an object: texts by name, {\"X-Team\": \"training\"}");
-  CHECK(sink_error(R"({"kind": "exec"})").starts_with(" /sinks/s/command: is missing, want a list of words"));
+        " /sinks/s/headers: must be an object of strings, such as {\"X-Team\": \"training\"}, not 1");
+  CHECK(sink_error(R"({"kind": "exec"})")
+            .starts_with(" /sinks/s/command: is missing; it must be an array of strings"));
   CHECK(sink_error(R"({"kind": "exec", "command": "page me"})") ==
-        " /sinks/s/command: is \"page me\", want a list of words: [\"/usr/local/bin/page\", \"training\"]");
+        " /sinks/s/command: must be an array of strings, such as [\"/usr/local/bin/page\", \"training\"], "
+        "not \"page me\"");
   CHECK(sink_error(R"({"kind": "exec", "command": [""]})") ==
-        " /sinks/s/command/0: is empty, want a program");
-  CHECK(sink_error(R"({"kind": "stderr", "retry_s": 10, "most_retry_s": 5})") ==
-        " /sinks/s/most_retry_s: is 5, want at least `retry_s`, 10");
+        " /sinks/s/command/0: is empty; give a program");
+  CHECK(sink_error(R"({"kind": "stderr", "retry_s": 10, "max_retry_s": 5})") ==
+        " /sinks/s/max_retry_s: must be at least `retry_s` (10), not 5");
 }
 
 TEST_CASE("alert rules: a command of an option is words, without a shell") {
   CHECK(exec_sink_of(R"(page  --to 'on call' "a \"b\" $HOME" c\ d '')")->command ==
         std::vector<std::string>{"page", "--to", "on call", "a \"b\" $HOME", "c d", ""});
-  CHECK(exec_sink_of("").error().message() == "is empty, want a program and its arguments");
-  CHECK(exec_sink_of("''").error().message() == "is empty, want a program and its arguments");
-  CHECK(exec_sink_of("a 'b").error().message() == "has a ' that is never closed");
-  CHECK(exec_sink_of("a \\").error().message() == "ends with a backslash, which stands before a character");
+  CHECK(exec_sink_of("").error().message() == "--alert-exec is empty; give a program and its arguments");
+  CHECK(exec_sink_of("''").error().message() == "--alert-exec is empty; give a program and its arguments");
+  CHECK(exec_sink_of("a 'b").error().message() == "--alert-exec has an unclosed '");
+  CHECK(exec_sink_of("a \\").error().message() ==
+        "--alert-exec ends with a backslash; add the character that it escapes, or remove it");
 }
 
 TEST_CASE("alert rules: those that are shipped say nothing in 10,000 steps of a healthy job") {

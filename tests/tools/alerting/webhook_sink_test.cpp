@@ -86,7 +86,7 @@ TEST_CASE("webhook: redirections are not followed") {
   TinyHttpServer target([](std::size_t, const TinyRequest&) { return TinyHttpServer::status(200); });
   const SinkAnswer answer = answer_to("HTTP/1.1 307 Go\r\nLocation: " + target.url() +
                                       "\r\nContent-Length: 0\r\nConnection: close\r\n\r\n");
-  CHECK(answer.problem == "answered with status 307, a redirection, which is not followed");
+  CHECK(answer.problem == "answered with status 307, a redirect, which goodput does not follow");
   CHECK(target.requests().empty());
 }
 
@@ -116,7 +116,7 @@ TEST_CASE("webhook: nobody there is another try, and whoever stops us does not w
   const std::atomic<bool> stop = true;
   Result<std::unique_ptr<AlertSink>> sink = make_webhook_sink({.url = server.url()});
   REQUIRE(sink.has_value());
-  CHECK((*sink)->deliver({full_incident()}, stop).problem == "was ended with the monitor");
+  CHECK((*sink)->deliver({full_incident()}, stop).problem == "was stopped because the monitor stopped");
 }
 
 TEST_CASE("webhook: files of secrets that are missing, empty or no line are refused") {
@@ -129,15 +129,15 @@ TEST_CASE("webhook: files of secrets that are missing, empty or no line are refu
         "/nowhere/s: cannot be read: No such file or directory");
   const TemporaryFile empty("empty", "\n");
   CHECK(message({.url = "http://a/", .bearer_token_file = empty.path()}) ==
-        empty.path() + ": is empty, want a line of text");
+        empty.path() + ": is empty; it must contain the secret");
   const TemporaryFile lines("lines", "a\nb\n");
   CHECK(message({.url = "http://a/", .routing_key_file = lines.path()}) ==
-        lines.path() + ": has more than one line, or control characters");
+        lines.path() + ": must be a single line without control characters");
   const TemporaryFile large("large", std::string(70'000, 'x'));
   CHECK(message({.url = "http://a/", .secret_file = large.path()}) ==
-        large.path() + ": is longer than a secret, 64 KiB");
+        large.path() + ": is longer than 64 KiB, the limit for a secret");
   const TemporaryFile ftp("ftp", "ftp://a/");
-  CHECK(message({.url_file = ftp.path()}) == ftp.path() + ": want http://HOST/... or https://HOST/...");
+  CHECK(message({.url_file = ftp.path()}) == ftp.path() + ": must be http://HOST/... or https://HOST/...");
 }
 
 }  // namespace

@@ -153,7 +153,8 @@ constexpr std::size_t kResultFileCount = 4;
 #else
 constexpr std::size_t kResultFileCount = 3;
 constexpr std::string_view kNoParquet =
-    "no results.parquet: this goodput was built without Parquet; run ./goodput-setup, build again and merge";
+    "no results.parquet: goodput was built without Parquet; run ./goodput-setup, rebuild and merge "
+    "again";
 #endif
 
 // Several tables of the same rows.

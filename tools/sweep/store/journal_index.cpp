@@ -36,7 +36,7 @@ Result<JournalIndex> JournalIndex::read(const std::string& dir, const SweepManif
     if (index.entries_[point].bytes == 0) missing.push_back(point);
   }
   if (!missing.empty()) {
-    return Error{fmt::format("{} {} in no journal; run every shard again with --resume",
+    return Error{fmt::format("{} {} missing from the journals; run every shard again with --resume",
                              numbered("point", missing), missing.size() == 1 ? "is" : "are"),
                  {.file = dir}};
   }
@@ -65,8 +65,8 @@ Status JournalIndex::add_file(const std::string& path, const JournalHeader& want
 Status JournalIndex::add_line(std::uint32_t file, const JournalLine& line, const PointRows& rows) {
   Entry& entry = entries_[rows.point];
   if (entry.bytes != 0) {
-    return Error{fmt::format("has point {}, which is in {} too; remove one of the lines", rows.point,
-                             files_.path(entry.file)),
+    return Error{fmt::format("contains point {}, which is also in {}; remove one of the two lines",
+                             rows.point, files_.path(entry.file)),
                  {.file = files_.path(file), .position = Position::line(line.number)}};
   }
   NameLists names;
@@ -107,7 +107,7 @@ Result<PointRows> JournalIndex::point(std::uint64_t number) {
   GOODPUT_TRY(const std::string_view line, files_.read(entry.file, entry.offset, entry.bytes));
   auto rows = reader_.point(line, JournalLineReader::Part::kAll);
   if (!rows || rows->point != number)
-    return Error{fmt::format("changed while it was read, at point {}; merge again", number),
+    return Error{fmt::format("changed at point {} while it was being read; merge again", number),
                  {.file = files_.path(entry.file)}};
   return *std::move(rows);
 }

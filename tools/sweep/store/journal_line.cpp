@@ -43,7 +43,7 @@ void add_string(fmt::memory_buffer& json, std::string_view text) {
 }
 
 void add_number(fmt::memory_buffer& json, double value) {
-  GOODPUT_CHECK(std::isfinite(value), "a number of a sweep that is not finite");
+  GOODPUT_CHECK(std::isfinite(value), "a number of the sweep is not finite");
   fmt::format_to(std::back_inserter(json), FMT_COMPILE("{}"), value);
 }
 
@@ -88,7 +88,8 @@ void add_estimate(fmt::memory_buffer& json, const MetricEstimate& metric) {
 
 // [finished, stopped, value...]
 void add_trial(fmt::memory_buffer& json, const TrialRow& trial, std::size_t columns) {
-  GOODPUT_CHECK(trial.values.size() == columns, "a trial with another number of values than columns");
+  GOODPUT_CHECK(trial.values.size() == columns,
+                "the number of values in a trial differs from the number of columns");
   json.append(std::string_view(trial.finished ? "[true," : "[false,"));
   add_string(json, trial.stopped);
   for (const std::optional<double>& value : trial.values) {

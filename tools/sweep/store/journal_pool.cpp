@@ -37,7 +37,7 @@ Result<std::string_view> JournalPool::read(std::uint32_t file, std::uint64_t off
                                   static_cast<off_t>(offset + filled));
     if (count < 0 && errno == EINTR) continue;
     if (count < 0) return cannot("read", path(file));
-    if (count == 0) return Error{"became shorter while it was read; merge again", {.file = path(file)}};
+    if (count == 0) return Error{"became shorter while it was being read; merge again", {.file = path(file)}};
     filled += static_cast<std::size_t>(count);
   }
   return std::string_view(buffer_.data(), bytes);

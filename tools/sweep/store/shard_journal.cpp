@@ -24,7 +24,7 @@ namespace {
 constexpr std::chrono::seconds kSyncEvery{5};
 
 constexpr std::string_view kHoldsSweep =
-    "holds a sweep already; go on with it by --resume, or name another folder with --out";
+    "already contains a sweep; continue it with --resume, or choose another folder with --out";
 
 JournalHeader header_of(const SweepManifest& manifest, Shard shard) {
   return {manifest.grid_hash, manifest.version, shard.index, shard.count};
@@ -44,14 +44,14 @@ Status rename_file(const std::string& from, const std::string& to) {
 Error other_shards(const std::string& dir, std::uint64_t there, std::uint64_t here) {
   if (there == 1) {
     return Error{
-        fmt::format("holds a sweep that is not in shards, this is one of {}; sweep without --shard, or name "
-                    "another folder with --out",
+        fmt::format("contains a sweep without shards, but this run is one of {} shards; remove --shard, or "
+                    "choose another folder with --out",
                     here),
         {.file = dir}};
   }
   return Error{
-      fmt::format("holds a sweep in {} shards, this is one of {}; give --shard I/{}, or name another folder "
-                  "with --out",
+      fmt::format("contains a sweep in {} shards, but this run is one of {}; use --shard I/{}, or choose "
+                  "another folder with --out",
                   there, here, there),
       {.file = dir}};
 }
@@ -65,7 +65,8 @@ Result<bool> has_begun(const std::string& dir, Shard shard) {
     if (journal.shard == shard) ++own;
   }
   if (own > 1)
-    return Error{"is there with and without .part; remove one of them", {.file = finished_path(dir, shard)}};
+    return Error{"exists both with and without .part; remove one of the two files",
+                 {.file = finished_path(dir, shard)}};
   return own == 1;
 }
 
@@ -74,7 +75,7 @@ Result<FileDescriptor> lock_shard(const std::string& dir, Shard shard) {
   GOODPUT_TRY(std::optional<FileDescriptor> lock, lock_file(lock_path(dir, shard), Lock::kTry));
   if (lock) return *std::move(lock);
   const std::string which = shard.count == 1 ? "" : fmt::format("shard {} of {} ", shard.index, shard.count);
-  return Error{which + "is being swept by another process; wait for it, or stop it", {.file = dir}};
+  return Error{which + "is being run by another process; wait for it, or stop it", {.file = dir}};
 }
 
 // How much of a journal can be kept.
@@ -113,12 +114,12 @@ Result<JournalContent> read_journal(const std::string& path, const JournalHeader
 
 Result<ShardJournal> ShardJournal::open(const std::string& dir, const SweepManifest& manifest, Shard shard,
                                         Existing existing) {
-  GOODPUT_CHECK(shard.index < shard.count, "a shard beyond the last");
+  GOODPUT_CHECK(shard.index < shard.count, "the shard number is beyond the last shard");
   GOODPUT_TRY(const bool is_new, claim_folder(dir, manifest));
   std::error_code failed;
   std::filesystem::create_directories(shards_path(dir), failed);
   if (failed)
-    return Error{fmt::format("cannot make this folder: {}", failed.message()), {.file = shards_path(dir)}};
+    return Error{fmt::format("cannot create this folder: {}", failed.message()), {.file = shards_path(dir)}};
   GOODPUT_TRY(FileDescriptor lock, lock_shard(dir, shard));
   GOODPUT_TRY(const bool begun, has_begun(dir, shard));
   // Only shards of one sweep may come to a folder one after the other.
@@ -169,7 +170,7 @@ Status ShardJournal::write_line(std::string_view line) {
 
 Status ShardJournal::append(const PointRows& rows) {
   GOODPUT_CHECK(rows.point < done_.size() && !done_[rows.point],
-                "a point that is done, or none of the sweep");
+                "the point is already done, or is not part of the sweep");
   GOODPUT_TRY_STATUS(reopen());
   GOODPUT_TRY_STATUS(write_line(journal_line(rows)));
   done_[rows.point] = true;

@@ -25,7 +25,7 @@ constexpr std::size_t kLargestManifest = std::size_t{1} << 30;
 // JSON in the one form in which it is compared and shown.
 OrderedJson json_value(const std::string& text) {
   std::optional<OrderedJson> value = OrderedJson::try_parse(text);
-  GOODPUT_CHECK(value, "a value of a sweep that is not JSON: " + text);
+  GOODPUT_CHECK(value, "a value of the sweep is not JSON: " + text);
   return *std::move(value);
 }
 
@@ -44,7 +44,8 @@ std::string manifest_text(const SweepManifest& manifest) {
   text += ",\n  \"values\": [";
   bool is_first = true;
   for (const std::vector<std::string>& point : manifest.values) {
-    GOODPUT_CHECK(point.size() == manifest.parameters.size(), "a point without a value a parameter");
+    GOODPUT_CHECK(point.size() == manifest.parameters.size(),
+                  "a point does not have one value per parameter");
     OrderedJson values = OrderedJson::array();
     for (const std::string& value : point) values.push_back(value.empty() ? nullptr : json_value(value));
     text += (is_first ? "\n    " : ",\n    ") + dumped(values);
@@ -64,7 +65,8 @@ SweepManifest manifest_of(const OrderedJson& json) {
   for (const OrderedJson& point : json.at("values")) {
     std::vector<std::string>& values = manifest.values.emplace_back();
     for (const OrderedJson& value : point) values.push_back(value.is_null() ? "" : dumped(value));
-    if (values.size() != manifest.parameters.size()) throw std::runtime_error("a point with other values");
+    if (values.size() != manifest.parameters.size())
+      throw std::runtime_error("a point does not have one value per parameter");
   }
   return manifest;
 }
@@ -72,28 +74,29 @@ SweepManifest manifest_of(const OrderedJson& json) {
 // The first thing that differs in what people wrote, as far as the manifest has it.
 std::string difference(const SweepManifest& there, const SweepManifest& here) {
   if (there.scenario != here.scenario)
-    return fmt::format("it is of the scenario {}, this one of {}", there.scenario, here.scenario);
-  if (there.seed != here.seed) return fmt::format("its seed is {}, here it is {}", there.seed, here.seed);
+    return fmt::format("its scenario is {}, this run's is {}", there.scenario, here.scenario);
+  if (there.seed != here.seed) return fmt::format("its seed is {}, this run's is {}", there.seed, here.seed);
   if (there.parameters != here.parameters) {
-    return fmt::format("it varies {}, this one {}", fmt::join(there.parameters, ", "),
+    return fmt::format("it varies {}, this run varies {}", fmt::join(there.parameters, ", "),
                        fmt::join(here.parameters, ", "));
   }
   if (there.values.size() != here.values.size())
-    return fmt::format("it has {} points, this one {}", there.values.size(), here.values.size());
-  return "it has other values, trials or contents of the scenario's files";
+    return fmt::format("it has {} points, this run has {}", there.values.size(), here.values.size());
+  return "its values, trials or scenario files differ";
 }
 
 Status check_same_sweep(const std::string& dir, const SweepManifest& there, const SweepManifest& here) {
   if (there.grid_hash != here.grid_hash) {
-    return Error{fmt::format("holds the sweep of another grid ({}); name another folder with --out",
+    return Error{fmt::format("contains a different sweep ({}); choose another folder with --out",
                              on_one_line(difference(there, here))),
                  {.file = dir}};
   }
   if (there.version != here.version) {
     return Error{
-        fmt::format("holds a sweep by another version of goodput ({}, this is {}); go on with that one, or "
-                    "name another folder with --out",
-                    on_one_line(there.version), on_one_line(here.version)),
+        fmt::format(
+            "contains a sweep by goodput {}, but this is goodput {}; continue it with that version, or "
+            "choose another folder with --out",
+            on_one_line(there.version), on_one_line(here.version)),
         {.file = dir}};
   }
   return Ok{};
@@ -109,7 +112,7 @@ Status check_empty(const std::string& dir) {
   GOODPUT_TRY(const std::vector<std::string> names, names_in(dir));
   for (const std::string& name : names) {
     if (!name.starts_with("sweep.json") && name != "shards" && name != "merge.lock")
-      return Error{"holds other files and no sweep; name a new folder with --out", {.file = dir}};
+      return Error{"contains other files but no sweep; choose a new folder with --out", {.file = dir}};
   }
   return Ok{};
 }
@@ -118,9 +121,9 @@ Status make_folder(const std::string& dir) {
   std::error_code failed;
   const std::filesystem::file_status status = std::filesystem::status(dir, failed);
   if (std::filesystem::is_directory(status)) return Ok{};
-  if (std::filesystem::exists(status)) return Error{"is a file; name a folder with --out", {.file = dir}};
+  if (std::filesystem::exists(status)) return Error{"is a file; choose a folder with --out", {.file = dir}};
   std::filesystem::create_directories(dir, failed);
-  if (failed) return Error{fmt::format("cannot make this folder: {}", failed.message()), {.file = dir}};
+  if (failed) return Error{fmt::format("cannot create this folder: {}", failed.message()), {.file = dir}};
   return Ok{};
 }
 
@@ -177,7 +180,7 @@ Result<bool> claim_folder(const std::string& dir, const SweepManifest& manifest)
 
 Result<SweepManifest> read_sweep_manifest(const std::string& dir) {
   const std::string path = manifest_path(dir);
-  if (!is_there(path)) return Error{"holds no sweep (no sweep.json)", {.file = dir}};
+  if (!is_there(path)) return Error{"does not contain a sweep (no sweep.json)", {.file = dir}};
   GOODPUT_TRY(ByteSource source, ByteSource::open(path));
   GOODPUT_TRY(const std::string text, read_all(source, kLargestManifest));
   try {
@@ -185,7 +188,7 @@ Result<SweepManifest> read_sweep_manifest(const std::string& dir) {
     if (json.at("schema") == kManifestSchema) return manifest_of(json);
   } catch (const std::exception&) {  // the same answer
   }
-  return Error{"is no manifest of a sweep, or a damaged one; sweep into a new folder", {.file = path}};
+  return Error{"is damaged or not a sweep manifest; use a new folder for the sweep", {.file = path}};
 }
 
 }  // namespace goodput

@@ -50,7 +50,7 @@ Result<std::vector<std::string>> names_in(const std::string& folder) {
   for (; !failed && entries != std::filesystem::directory_iterator(); entries.increment(failed))
     names.push_back(entries->path().filename().string());
   if (failed && failed != std::errc::no_such_file_or_directory)
-    return Error{fmt::format("cannot read: {}", failed.message()), {.file = folder}};
+    return Error{fmt::format("cannot be read: {}", failed.message()), {.file = folder}};
   return names;
 }
 

@@ -22,9 +22,9 @@ std::string shards_are(const std::vector<std::uint64_t>& shards, std::uint64_t c
 
 Error not_complete(const std::string& dir, const SweepProgress& progress) {
   if (progress.shards == 0)
-    return Error{"holds a sweep of which nothing has run; go on with it by --resume", {.file = dir}};
+    return Error{"contains a sweep that has not started; run it with --resume", {.file = dir}};
   if (progress.shards == 1)
-    return Error{"holds a sweep that has not finished; go on with it by --resume", {.file = dir}};
+    return Error{"contains a sweep that has not finished; continue it with --resume", {.file = dir}};
   std::string what;
   if (!progress.missing.empty()) what = shards_are(progress.missing, progress.shards, "missing");
   if (!progress.unfinished.empty()) {
@@ -33,9 +33,11 @@ Error not_complete(const std::string& dir, const SweepProgress& progress) {
   }
   const std::uint64_t first =
       progress.missing.empty() ? progress.unfinished.front() : progress.missing.front();
-  return Error{fmt::format("{}; run the sweep with --resume --shard {}/{}{}", what, first, progress.shards,
-                           progress.missing.size() + progress.unfinished.size() > 1 ? " and so on" : ""),
-               {.file = dir}};
+  return Error{
+      fmt::format(
+          "{}; run the sweep with --resume --shard {}/{}{}", what, first, progress.shards,
+          progress.missing.size() + progress.unfinished.size() > 1 ? " and so on for the others" : ""),
+      {.file = dir}};
 }
 
 Result<SweepProgress> sweep_progress(const std::string& dir) {
@@ -44,9 +46,11 @@ Result<SweepProgress> sweep_progress(const std::string& dir) {
   if (journals.empty()) return progress;
   progress.shards = journals.front().shard.count;
   if (journals.back().shard.count != progress.shards) {
-    return Error{fmt::format("holds shards of a sweep in {} and of one in {}; remove those of one of them",
-                             progress.shards, journals.back().shard.count),
-                 {.file = shards_path(dir)}};
+    return Error{
+        fmt::format(
+            "contains files of a sweep in {} shards and of one in {} shards; remove those of one sweep",
+            progress.shards, journals.back().shard.count),
+        {.file = shards_path(dir)}};
   }
   std::uint64_t next = 0;
   for (const FoundJournal& journal : journals) {
