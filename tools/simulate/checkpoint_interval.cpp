@@ -48,7 +48,7 @@ std::string checkpoint_intervals_text(const SimulateReport& report) {
   for (std::size_t i = 0; i < report.simulation.policies.size(); ++i) {
     const auto interval = checkpoint_interval(report, i);
     if (!interval || !interval->is_of_failures || !interval->mtbf_hours) continue;
-    text += fmt::format("{}: a checkpoint every {} steps ({}), for {} between failures of {} nodes\n",
+    text += fmt::format("{}: a checkpoint every {} steps ({} rule, for an MTBF of {} on {} nodes)\n",
                         report.simulation.policies[i].name, interval->steps, interval->rule,
                         duration_text(*interval->mtbf_hours * 3600), interval->nodes);
   }
@@ -70,9 +70,10 @@ std::string checkpoint_sizes_text(const SimulateReport& report) {
     const std::string parts =
         each != plan.saved_bytes()
             ? ""
-            : fmt::format(" ({} {} weight + {} master weight and moments)", plan.number_bytes(),
-                          kDtypeNames[static_cast<std::size_t>(plan.dtype)], plan.state_bytes());
-    text += fmt::format("{}: a checkpoint of {:.4g} GB: {} bytes per parameter{}\n", fmt::join(names, ", "),
+            : fmt::format(" ({} for the {} weight + {} for the master weight and moments)",
+                          plan.number_bytes(), kDtypeNames[static_cast<std::size_t>(plan.dtype)],
+                          plan.state_bytes());
+    text += fmt::format("{}: checkpoint size {:.4g} GB, {} bytes per parameter{}\n", fmt::join(names, ", "),
                         1e-9 * static_cast<double>(sizes.at(each).value), each, parts);
   }
   return text;

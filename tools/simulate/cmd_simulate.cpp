@@ -59,39 +59,43 @@ class SimulateCommand final : public Command {
   void configure(Options& options) override {
     options
         .add("scenario", scenario_path_, "SCENARIO",
-             "A job, its nodes and what happens to them, policies: a name that goodput list scenarios "
-             "prints, or a file")
+             "Scenario: a name from goodput list scenarios, or a file")
         .listed("scenarios")
         .required();
-    options.add("--policy", policies_, "NAME", "Run this policy of the scenario; repeated: all of these")
+    options
+        .add("--policy", policies_, "NAME", "Run only this policy of the scenario; repeatable (default: all)")
         .one_value_each();
     commands_.configure(options);
     options.add("--trials", trials_, "N",
-                "Runs of every policy, with other failures each (default: the scenario's)");
-    options.add("--first-trial", first_trial_, "K",
-                "Number of the first of these runs (default 0): a run is the same whichever stands first");
+                "Trials per policy, each with different failures (default: the scenario's)");
+    options.add(
+        "--first-trial", first_trial_, "K",
+        "Number of the first trial (default 0); trial K has the same result whichever trial is first");
     options
-        .add("--set", changes_, "POINTER=VALUE",
-             "Change a value of the scenario, for example /failures/every_s=600; repeated: in turn")
+        .add(
+            "--set", changes_, "POINTER=VALUE",
+            "Change a value of the scenario, for example /failures/every_s=600; repeatable, applied in order")
         .one_value_each();
-    options.add("--compare", compared_, "A,B",
-                "Say which of two policies does better on the same failures, or how many trials it takes");
+    options.add(
+        "--compare", compared_, "A,B",
+        "Report which of two policies does better on the same failures, or how many more trials it takes "
+        "to tell");
     options.add("--metric", metric_, "NAME",
-                fmt::format("By what: {}", fmt::join(names_of(kTrialMetrics), ", ")));
+                fmt::format("Metric for --compare (default samples_per_hour): {}",
+                            fmt::join(names_of(kTrialMetrics), ", ")));
     options
         .add("--timeline", timeline_path_, "FILE.json.gz",
-             "Write the first trial of every policy as a Chrome trace, for Perfetto")
+             "Write the first trial of every policy as a Chrome trace for Perfetto")
         .output();
     options
         .add("--throughput", throughput_path_, "FILE.csv|svg",
-             "Write the samples trained over time, of the first trial: a table or a chart")
+             "Write the samples trained over time in the first trial, as a table or a chart")
         .output();
     options
         .add("--trials-csv", trials_csv_path_, "FILE.csv",
-             "Write a row for every policy and trial; - for stdout, then nothing else goes there")
+             "Write one row per policy and trial; - for stdout, which then gets no other output")
         .output();
-    options.add_flag("--json-trials", has_json_trials_,
-                     "Put the trials one by one into the result of --json");
+    options.add_flag("--json-trials", has_json_trials_, "Add the result of every trial to --json");
   }
 
   Result<ExitCode> run(const CommandContext& context) override {
@@ -122,19 +126,20 @@ class SimulateCommand final : public Command {
  private:
   [[nodiscard]] Status check_options(const CommandContext& context) const {
     if (first_trial_ < 0 || first_trial_ > kMostTrials)
-      return Error{
-          fmt::format("--first-trial is {}, want a whole number from 0 to {}", first_trial_, kMostTrials)};
-    if (!metric_.empty() && compared_.empty()) return Error{"--metric says by what to --compare; give both"};
+      return Error{fmt::format("--first-trial must be a whole number from 0 to {}, not {}", kMostTrials,
+                               first_trial_)};
+    if (!metric_.empty() && compared_.empty())
+      return Error{"--metric applies only to --compare; add --compare A,B"};
     return check_output_options(context);
   }
   [[nodiscard]] Status check_output_options(const CommandContext& context) const {
     if (has_json_trials_ && context.options.json_path.empty())
-      return Error{"--json-trials puts the trials into the result of --json; give both"};
-    if (timeline_path_ == "-") return Error{"--timeline wants a file, not stdout"};
+      return Error{"--json-trials applies only to --json; add --json FILE"};
+    if (timeline_path_ == "-") return Error{"--timeline must be a file, not stdout"};
     if (throughput_path_.empty() || throughput_path_.ends_with(".csv") || throughput_path_.ends_with(".svg"))
       return Ok{};
     return Error{
-        fmt::format("--throughput {}: want a name that ends in .csv or .svg", on_one_line(throughput_path_))};
+        fmt::format("--throughput {}: the name must end in .csv or .svg", on_one_line(throughput_path_))};
   }
 
   // The scenario as the options have it.
@@ -147,7 +152,8 @@ class SimulateCommand final : public Command {
     GOODPUT_TRY_STATUS(select_policies(policies_, scenario));
     if (!trials_) return scenario;
     if (*trials_ < 1 || *trials_ > kMostTrials)
-      return Error{fmt::format("--trials is {}, want a whole number from 1 to {}", *trials_, kMostTrials)};
+      return Error{
+          fmt::format("--trials must be a whole number from 1 to {}, not {}", kMostTrials, *trials_)};
     scenario.trials = *trials_;
     return scenario;
   }
@@ -167,8 +173,9 @@ class SimulateCommand final : public Command {
     }
     std::vector<std::string_view> names;
     for (const ScenarioPolicy& policy : scenario.policies) names.push_back(policy.name);
-    return Error{fmt::format("--compare {}: want two of the policies that run, with a comma between: {}",
-                             on_one_line(compared_), fmt::join(names, ", "))};
+    return Error{
+        fmt::format("--compare {}: must be two different policies of this run, separated by a comma: {}",
+                    on_one_line(compared_), fmt::join(names, ", "))};
   }
   [[nodiscard]] Result<TrialMetric> compared_metric() const {
     if (metric_.empty()) return TrialMetric::kSamplesPerHour;
@@ -288,7 +295,7 @@ class SimulateCommand final : public Command {
 
 CommandInfo command_simulate() {
   return {.name = "simulate",
-          .summary = "how far a job gets while nodes fail, by recovery policy, and where its time goes",
+          .summary = "Simulate a training job whose nodes fail, and compare recovery policies",
           .example =
               "goodput simulate controlled-5min-gpt-s\n"
               "goodput simulate spot-p3-gpt-l --policy lazarus --trials 100 --set "

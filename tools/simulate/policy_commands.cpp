@@ -25,7 +25,7 @@ Result<PolicyCommand> parse_command(const std::string& text) {
   const auto equals = text.find('=');
   if (equals == std::string::npos || equals + 1 == text.size()) {
     return Error{
-        fmt::format("--policy-command {}: want NAME=COMMAND, as in "
+        fmt::format("--policy-command {}: expected NAME=COMMAND, for example "
                     "--policy-command mine='python3 mine.py'",
                     on_one_line(text))};
   }
@@ -33,7 +33,7 @@ Result<PolicyCommand> parse_command(const std::string& text) {
   if (const std::string fault = fault_of_name(command.name); !fault.empty())
     return Error{fmt::format("--policy-command {}: the name {}", on_one_line(text), fault)};
   if (command.name.find_first_of("\"\\") != std::string::npos || !is_utf8(command.name))
-    return Error{fmt::format("--policy-command {}: the name is not UTF-8, or has quotes or backslashes",
+    return Error{fmt::format("--policy-command {}: the name must be UTF-8 without quotes or backslashes",
                              on_one_line(text))};
   return command;
 }
@@ -42,18 +42,19 @@ Result<PolicyCommand> parse_command(const std::string& text) {
 
 void PolicyCommandOptions::configure(Options& options) {
   options
-      .add("--policy-command", commands, "NAME=COMMAND",
-           "Run a policy of your own besides: a program that answers lines of JSON, started by /bin/sh, with "
-           "the scenario's options of that name; repeated: several")
+      .add(
+          "--policy-command", commands, "NAME=COMMAND",
+          "Also run your own policy: a program that answers lines of JSON, started with /bin/sh; it gets the "
+          "options that the scenario has under NAME; repeatable")
       .one_value_each();
   options.add("--policy-timeout-s", timeout_s, "SECONDS",
-              "How long such a program may take for an answer (default: 10)");
+              "Time limit for each answer of a --policy-command program (default 10)");
 }
 
 Result<std::vector<PolicyCommand>> PolicyCommandOptions::read() const {
   if (!(timeout_s >= kLeastTimeout && timeout_s <= kMostTimeout)) {
-    return Error{fmt::format("--policy-timeout-s is {:g}, want a number from {:g} to {:g}", timeout_s,
-                             kLeastTimeout, kMostTimeout)};
+    return Error{fmt::format("--policy-timeout-s must be a number from {:g} to {:g}, not {:g}", kLeastTimeout,
+                             kMostTimeout, timeout_s)};
   }
   std::vector<PolicyCommand> all;
   for (const std::string& text : commands) {
@@ -61,7 +62,8 @@ Result<std::vector<PolicyCommand>> PolicyCommandOptions::read() const {
     const bool is_there = std::any_of(all.begin(), all.end(), [&command](const PolicyCommand& other) {
       return other.name == command.name;
     });
-    if (is_there) return Error{fmt::format("--policy-command: {} is there twice", in_quotes(command.name))};
+    if (is_there)
+      return Error{fmt::format("--policy-command: the name {} is given twice", in_quotes(command.name))};
     command.timeout = std::chrono::milliseconds{static_cast<std::int64_t>(timeout_s * 1000)};
     all.push_back(std::move(command));
   }

@@ -13,7 +13,7 @@ SimTime end_of(const JobLog& log) {
   for (auto instant = log.instants.rbegin(); instant != log.instants.rend(); ++instant) {
     if (instant->kind == JobInstant::Kind::kEnd) return instant->time;
   }
-  GOODPUT_CHECK(false, "a recorded run without an end");
+  GOODPUT_CHECK(false, "a recorded run has no end");
   return {};
 }
 

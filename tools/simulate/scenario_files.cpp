@@ -27,9 +27,9 @@ Result<ScenarioFile> choose_file(std::string_view scenario, std::string pointer,
   if (is_there(named) || (named.empty() && is_there(fallback)))
     return ScenarioFile{std::move(pointer), first, first};
   if (is_there(fallback)) return ScenarioFile{std::move(pointer), named, fallback};
-  std::string what = fmt::format("no file {}", in_quotes(first));
+  std::string what = fmt::format("{} does not exist", in_quotes(first));
   if (!named.empty() && !fallback.empty())
-    what += fmt::format(", nor {} to fall back on", in_quotes(fallback));
+    what += fmt::format(", and neither does its fallback {}", in_quotes(fallback));
   return Error{std::move(what), {.file = std::string(scenario), .pointer = std::move(pointer)}};
 }
 

@@ -49,7 +49,7 @@ Result<std::vector<std::size_t>> select_layers(const Scenario& scenario, const R
   if (list.empty()) layers->resize(std::min(layers->size(), wanted));
   if (layers->size() == wanted) return layers;
   return at_routing(scenario, "/layers",
-                    fmt::format("selects {} layers of the trace, but the model has {} with experts",
+                    fmt::format("selects {} layers of the trace, but the model has {} layers with experts",
                                 layers->size(), wanted));
 }
 
@@ -103,7 +103,9 @@ RoutingTrace skewed(const ModelShape& job, double skew, std::uint64_t seed) {
 Result<ScenarioRouting> read_scenario_routing(const Scenario& scenario, std::uint64_t seed) {
   const ModelShape& model = scenario.plan.model;
   if (!model.moe) {
-    if (scenario.routing) return at_routing(scenario, "", "the model has no experts; leave it out");
+    if (scenario.routing)
+      return at_routing(scenario, "",
+                        "applies only to models with experts, and this model has none; remove it");
     return ScenarioRouting{JobRouting::balanced(0, 1)};
   }
   if (!scenario.routing)
@@ -134,8 +136,7 @@ Result<SpotTrace> read_trace(const FailureFile& file, const std::string& path, c
   Result<SpotTrace> trace = read_spot_trace(path, {file.polarity, file.meaning, {}});
   if (trace) return trace;
   Error error = std::move(trace).error();
-  if (!error.option.empty())
-    error.what += fmt::format("; in a scenario that is {}/{}", pointer, error.option);
+  if (!error.option.empty()) error.what += fmt::format("; in a scenario, set {}/{}", pointer, error.option);
   return error;
 }
 
@@ -148,15 +149,17 @@ Result<std::vector<double>> read_slowdowns(const std::string& path) {
   GOODPUT_TRY(const Json result, config::parse_file(path));
   const auto workers = result.is_object() ? result.find(kKey) : result.end();
   if (!result.is_object() || workers == result.end())
-    return error("is missing, want the result of `goodput whatif --json`");
-  if (!workers->is_object()) return error("is no object, want {\"dp:stage\": slowdown}");
+    return error("is missing; the file must be a result of `goodput whatif --json`");
+  if (!workers->is_object()) return error("must be an object {\"dp:stage\": slowdown}");
   std::vector<double> slowdowns;
   for (const auto& [worker, slowdown] : workers->items()) {
     if (!slowdown.is_number() || !(slowdown.get<double>() > 0))
-      return error(fmt::format("of worker {} is {}, want a number above 0", worker, slowdown.dump()));
+      return error(
+          fmt::format("the slowdown of worker {} must be a number above 0, not {}", worker, slowdown.dump()));
     if (slowdown.get<double>() > 1) slowdowns.push_back(slowdown.get<double>());
   }
-  if (slowdowns.empty()) return error("has no worker slower than 1: nothing to draw from");
+  if (slowdowns.empty())
+    return error("has no worker with a slowdown above 1, so there is nothing to draw from");
   return slowdowns;
 }
 
@@ -169,7 +172,7 @@ Result<PriceSchedule> prices_of(const PoolView& pool, std::span<const FailureSou
   if (const auto recording = price_recording(pool, sources))
     return recorded_prices(*sources[*recording].trace, replays[*recording]->start);
   if (pool.name.empty()) return PriceSchedule();
-  return Error{"is not given, and no recording of the pool has prices; give it, 0 for nodes that are free",
+  return Error{"is missing, and no recording of the pool has prices; set it (0 if the nodes are free)",
                {.pointer = pool.pointer + "/usd_per_node_hour"}};
 }
 
@@ -295,7 +298,8 @@ std::vector<std::string> ScenarioInputs::notes() const {
   std::vector<std::string> notes;
   for (const ScenarioFile& file : files) {
     if (!file.is_fallback()) continue;
-    notes.push_back(fmt::format("{}: no file {}; {} is used instead", file.pointer, file.named, file.used));
+    notes.push_back(
+        fmt::format("{}: {} does not exist; using {} instead", file.pointer, file.named, file.used));
   }
   return notes;
 }

@@ -15,7 +15,7 @@ Result<std::vector<config::Change>> parse_changes(const std::vector<std::string>
   for (const std::string& text : texts) {
     const auto equals = text.find('=');
     if (equals == std::string::npos) {
-      return Error{fmt::format("--set {}: want POINTER=VALUE, for example --set /failures/every_s=600",
+      return Error{fmt::format("--set {}: expected POINTER=VALUE, for example --set /failures/every_s=600",
                                on_one_line(text))};
     }
     changes.push_back({text.substr(0, equals), text.substr(equals + 1)});

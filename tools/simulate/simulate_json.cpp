@@ -12,7 +12,7 @@
 #include "sim/config/config.h"
 #include "sim/job/time_bucket.h"
 #include "tools/cli/config_files.h"
-#include "tools/cli/unused_keys.h"
+#include "tools/cli/key_notes.h"
 #include "tools/plan_step/plan_provenance.h"
 #include "tools/simulate/checkpoint_interval.h"
 #include "tools/simulate/recorded_trial.h"
@@ -262,7 +262,7 @@ void add_simulate_json(const SimulateReport& report, OrderedJson& json) {
   if (report.comparison) json["comparison"] = comparison_json(*report.comparison);
   json["recordings"] = recordings_json(report.observations);
   json["inputs"] = files_json(report.inputs.files);
-  json["unused_keys"] = unused_keys_json(unused_keys(report.scenario));
+  json["unused_keys"] = unused_keys_json(key_notes(report.scenario));
   Scenario echoed = report.scenario;
   json["scenario"] = config::write(config_fields(echoed));
 }

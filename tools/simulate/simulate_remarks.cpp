@@ -12,7 +12,7 @@
 #include "sim/base/json.h"
 #include "sim/base/text.h"
 #include "sim/job/time_bucket.h"
-#include "tools/cli/unused_keys.h"
+#include "tools/cli/key_notes.h"
 #include "tools/simulate/checkpoint_interval.h"
 #include "tools/simulate/simulate_report.h"
 
@@ -68,30 +68,30 @@ std::optional<std::string> costly_saves(const SimulateReport& report, std::size_
   const double stall = used.value("memory_replicas", 1) > 0 ? used.value("memory_stall_s", 0.0) : 0;
   if (stall > 0) {
     return fmt::format(
-        "{:.0f} % of its time is checkpoints, and each in memory delays training by {:g} s: fewer of them "
-        "(memory_interval_steps), or less by each (memory_stall_s)",
+        "{:.0f} % of the time goes to checkpoints, and each in-memory checkpoint delays training by {:g} s; "
+        "save less often (memory_interval_steps) or lower memory_stall_s",
         100 * saving / wall, stall);
   }
   return fmt::format(
-      "{:.0f} % of its time is checkpoints, to storage that takes {}{}: say what yours takes "
-      "(checkpoint/write_gb_per_s), or save less often or beside the training (mode async)",
+      "{:.0f} % of the time goes to checkpoints, written at {}{}; set checkpoint/write_gb_per_s to the "
+      "bandwidth of your storage, save less often, or use \"mode\": \"async\"",
       100 * saving / wall, rate_text(used.contains(rate) ? used.at(rate).get<double>() : 0.0),
-      given.contains(rate) ? "" : ", the default");
+      given.contains(rate) ? "" : " (the default)");
 }
 
 std::optional<std::string> skipped_saves(const PolicyOutcome& outcome) {
   const double skipped = outcome.mean(TrialMetric::kSavesSkipped);
   if (skipped == 0) return std::nullopt;
   return fmt::format(
-      "{} checkpoints a run are skipped: storage cannot keep up with the interval that was asked for",
+      "{} checkpoints per run are skipped because storage cannot keep up with the checkpoint interval",
       count_text(skipped));
 }
 
 std::optional<std::string> unknown_deadline(const PolicyOutcome& outcome) {
   if (!outcome.deadline || outcome.deadline->unknown == 0) return std::nullopt;
   return fmt::format(
-      "{} of {} trials end with the recording of the nodes, before goal and deadline: whether they would "
-      "have met it is not known",
+      "{} of {} trials end with the node recording, before both the goal and the deadline, so it is not "
+      "known whether they would meet the deadline",
       outcome.deadline->unknown, outcome.trials);
 }
 
@@ -125,8 +125,8 @@ std::string batches_text(const SimulateReport& report) {
   const auto [least, most] = std::minmax_element(batches.begin(), batches.end());
   if (most->first <= kSameBatch * least->first) return "";
   return fmt::format(
-      "warning: a step trains {} samples with {} and {} with {}: that is not the same training, "
-      "and samples, JCT and cost of one say little about the other (batch \"fixed\")\n",
+      "warning: a step trains {} samples with {} but {} with {}, so their samples, JCT and cost are not "
+      "comparable; set \"batch\": \"fixed\" to compare them\n",
       count_text(least->first), least->second, count_text(most->first), most->second);
 }
 
@@ -161,12 +161,12 @@ std::string doubts_text(const SimulateReport& report) {
   if (doubts.empty()) return "";
   if (report.scenario.trials < kFewTrials) {
     return fmt::format(
-        "warning: intervals of {} trials hold if results scatter evenly, and cover less if they do "
-        "not; {} trials and more can tell\n",
+        "warning: {} trials are too few to tell whether results are skewed; if they are, the 95 % intervals "
+        "are too narrow; run {} trials or more\n",
         report.scenario.trials, kFewTrials);
   }
   return fmt::format(
-      "warning: results are so skewed that intervals cover less than 95 %, more trials help: {}\n",
+      "warning: results are so skewed that the intervals cover less than 95 %; run more trials: {}\n",
       fmt::join(doubts, "; "));
 }
 
@@ -175,8 +175,8 @@ std::string commands_text(const SimulateReport& report) {
   std::string text;
   for (const ScenarioPolicy& policy : report.scenario.policies) {
     if (policy.command)
-      text +=
-          fmt::format("{}: decisions and times of `{}`\n", policy.name, on_one_line(policy.command->command));
+      text += fmt::format("{}: decisions and times come from `{}`\n", policy.name,
+                          on_one_line(policy.command->command));
   }
   return text;
 }
@@ -197,7 +197,7 @@ std::string files_text(const SimulateReport& report) {
 
 std::string simulate_remarks(const SimulateReport& report) {
   const std::string text = endings_text(report) + recordings_text(report) + warnings_text(report) +
-                           unused_keys_text(unused_keys(report.scenario), report.scenario.file) +
+                           key_notes_text(key_notes(report.scenario), report.scenario.file) +
                            batches_text(report) + doubts_text(report) + checkpoint_intervals_text(report) +
                            checkpoint_sizes_text(report) + commands_text(report) + files_text(report);
   return text.empty() ? "" : "\n" + text;

@@ -37,6 +37,9 @@ Result<Scenario> resolved(Scenario scenario);
 // bytes of the files that were read for it. The lowest tier is the scenario's own.
 Result<Provenance> scenario_provenance(const Scenario& resolved, const ScenarioInputs& inputs);
 
+// Which policy is best, and by how much: "megatron finishes after 13.07 h; lazarus takes 1.15x as long."
+[[nodiscard]] std::string simulate_headline(const Simulation& simulation);
+
 // When the job ends: "1000 steps or at most 2.00 h".
 [[nodiscard]] std::string goal_text(const Scenario& scenario);
 

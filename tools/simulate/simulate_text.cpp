@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "sim/job/time_bucket.h"
+#include "tools/cli/key_notes.h"
 #include "tools/cli/text_table.h"
-#include "tools/cli/unused_keys.h"
 #include "tools/simulate/simulate_report.h"
 
 namespace goodput {
@@ -103,8 +103,9 @@ namespace {
 std::string batch_text(const Scenario& scenario) {
   const std::int64_t samples = StepBatch(scenario.plan.parallel, scenario.batch).samples(1);
   if (scenario.batch == BatchRule::kFixed)
-    return fmt::format("{} samples a step, whatever the nodes (fixed)", samples);
-  return fmt::format("{} samples a replica and step: it changes with the nodes (per_replica)", samples);
+    return fmt::format("{} samples per step, for any number of nodes (fixed)", samples);
+  return fmt::format(
+      "{} samples per replica and step; the total changes with the number of nodes (per_replica)", samples);
 }
 
 // "32 nodes at $98.00 an hour, reserved". A recording has more names of nodes than nodes at a time.
@@ -117,7 +118,7 @@ std::string pool_text(const PoolView& pool, const PricedNodes& priced) {
   const bool is_counted = !is_recorded || pool.billing == Billing::kReserved;
   const std::string nodes = is_counted ? fmt::format("{} nodes", priced.reserved()) : "recorded nodes";
   const std::string price =
-      pool.usd_per_node_hour ? usd_text(*pool.usd_per_node_hour) + " an hour" : "recorded prices";
+      pool.usd_per_node_hour ? usd_text(*pool.usd_per_node_hour) + " per hour" : "recorded prices";
   return fmt::format("{} at {}, {}", nodes, price, kBillingNames[static_cast<std::size_t>(pool.billing)]);
 }
 
@@ -243,7 +244,7 @@ std::vector<RatioColumn> ratio_columns(const SimulateReport& report) {
     columns.push_back({"samples", [](const PolicyRatio& of) { return ratio_cell(of.samples); }});
   }
   if (has_price(report.scenario, report.inputs.view()))
-    columns.push_back({"cost of a sample", [](const PolicyRatio& of) { return ratio_cell(of.cost); }});
+    columns.push_back({"cost per sample", [](const PolicyRatio& of) { return ratio_cell(of.cost); }});
   return columns;
 }
 
@@ -269,11 +270,11 @@ std::string ratios_text(const SimulateReport& report) {
 std::string verdict_text(const PolicyComparison& comparison) {
   const PairedComparison& values = *comparison.values;
   const std::string_view doubt =
-      values.difference.is_doubtful ? ", if so few or so skewed trials can be trusted" : "";
+      values.difference.is_doubtful ? ", but the trials are too few or too skewed to be sure" : "";
   if (values.decides) return fmt::format("{} is better{}", comparison.better(), doubt);
   if (values.difference.mean == 0) return "no difference";
-  if (values.more_trials) return fmt::format("undecided, needs {} more trials", *values.more_trials);
-  return "undecided: one trial says nothing of its scatter";
+  if (values.more_trials) return fmt::format("undecided; {} more trials are needed", *values.more_trials);
+  return "undecided; a single trial has no confidence interval";
 }
 
 // Differences may be smaller than what tables show.
@@ -360,7 +361,7 @@ bool happened(const Simulation& simulation, TrialMetric metric) {
 // What the nodes of each pool cost in a run.
 std::string costs_of(const Scenario& scenario, const Outcomes& outcomes) {
   if (outcomes.front()->cost_by_pool.empty()) return "";
-  std::vector<TextRow> rows = {{"cost of nodes"}};
+  std::vector<TextRow> rows = {{"node cost by pool"}};
   for (const PolicyOutcome* outcome : outcomes) rows.front().push_back(outcome->name);
   for (std::size_t i = 0; i < scenario.pools.size(); ++i) {
     TextRow& row = rows.emplace_back(TextRow{scenario.pools[i].name});
@@ -370,7 +371,7 @@ std::string costs_of(const Scenario& scenario, const Outcomes& outcomes) {
 }
 
 std::string events_of(const Simulation& simulation, const Outcomes& outcomes) {
-  std::vector<TextRow> rows = {{"in a run"}};
+  std::vector<TextRow> rows = {{"per run"}};
   for (const PolicyOutcome* outcome : outcomes) rows.front().push_back(outcome->name);
   for (const EventRow& event : kEventRows) {
     if (event.metric != TrialMetric::kRestarts && !happened(simulation, event.metric)) continue;
@@ -382,7 +383,7 @@ std::string events_of(const Simulation& simulation, const Outcomes& outcomes) {
 
 std::string times_of(const SimulateReport& report, const Outcomes& outcomes,
                      const std::vector<std::size_t>& buckets) {
-  std::vector<TextRow> rows = {{"time of the job"}};
+  std::vector<TextRow> rows = {{"share of job time"}};
   for (const PolicyOutcome* outcome : outcomes) rows.front().push_back(outcome->name);
   for (const std::size_t i : buckets) {
     TextRow& row = rows.emplace_back(TextRow{name_for_people(kTimeBuckets[i].name)});
@@ -391,7 +392,7 @@ std::string times_of(const SimulateReport& report, const Outcomes& outcomes,
       row.push_back(share > 0 ? percent(share) : "-");
     }
   }
-  TextRow& idle = rows.emplace_back(TextRow{"nodes idle, of their time"});
+  TextRow& idle = rows.emplace_back(TextRow{"idle share of node time"});
   for (const PolicyOutcome* outcome : outcomes) idle.push_back(percent(idle_share(*outcome)));
   return "\n" + aligned(rows) + events_of(report.simulation, outcomes) + costs_of(report.scenario, outcomes);
 }
@@ -423,10 +424,11 @@ std::string times_text(const SimulateReport& report) {
 
 std::string simulate_text(const SimulateReport& report) {
   const Simulation& simulation = report.simulation;
-  std::string text = header(report) + outcomes_text(report) + trials_text(report) + ratios_text(report) +
-                     comparison_text(report) + times_text(report) + simulate_remarks(report);
+  std::string text = simulate_headline(simulation) + "\n\n" + header(report) + outcomes_text(report) +
+                     trials_text(report) + ratios_text(report) + comparison_text(report) +
+                     times_text(report) + simulate_remarks(report);
   const bool has_intervals = report.scenario.trials > 1;
-  if (has_intervals) text += "\nMeans over trials; ± and intervals: 95 % of the mean\n";
+  if (has_intervals) text += "\nValues are means over the trials; ± and intervals are at 95 % confidence\n";
   return text +
          fmt::format("{}Lowest tier: {}\n", has_intervals ? "" : "\n", to_string(simulation.lowest_tier));
 }

@@ -93,7 +93,7 @@ class ThroughputFigure {
     const double legend_bottom = draw_legend(64);
     const Panel samples{legend_bottom + 38, 320, samples_.most, time_.most};
     const Panel nodes{samples.bottom() + 44, 96, nodes_.most, time_.most};
-    draw_axes(samples, samples_, "samples that count");
+    draw_axes(samples, samples_, "samples (lost ones subtracted)");
     for (std::size_t i = 0; i < points_.size(); ++i) draw_samples(samples, i);
     draw_axes(nodes, nodes_, "nodes held");
     draw_nodes(nodes);

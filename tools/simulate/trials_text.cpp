@@ -71,7 +71,7 @@ std::vector<TrialsColumn> trials_columns(const SimulateReport& report) {
   const Scenario& scenario = report.scenario;
   std::vector<TrialsColumn> columns;
   if (scenario.deadline > SimDuration{})
-    columns.push_back({"by " + duration_text(to_seconds(scenario.deadline)), deadline_cell});
+    columns.push_back({"within " + duration_text(to_seconds(scenario.deadline)), deadline_cell});
   if (scenario.has_goal()) {
     add_quantiles(TrialMetric::kJct, "JCT", kP50AndP95, simulation, columns);
   } else {
@@ -87,7 +87,7 @@ std::string trials_text(const SimulateReport& report) {
   const std::vector<TrialsColumn> columns = trials_columns(report);
   if (columns.empty()) return "";
   const std::int64_t trials = report.scenario.trials;
-  std::vector<TextRow> rows = {{trials == 1 ? "the trial" : fmt::format("of {} trials", trials)}};
+  std::vector<TextRow> rows = {{trials == 1 ? "1 trial" : fmt::format("{} trials", trials)}};
   for (const TrialsColumn& column : columns) rows.front().push_back(column.title);
   for (const PolicyOutcome& outcome : report.simulation.policies) {
     if (!is_run(outcome)) continue;

@@ -60,12 +60,13 @@ TEST_CASE("checkpoint interval: a fixed one goes by no MTBF, and none is told wh
 TEST_CASE("checkpoint interval: text says how large a checkpoint is, and of what") {
   const auto says = [](const Json& checkpoint, const std::string& line) {
     return simulate_run(failing(exponential(), checkpoint))
-               .out.find("\nhot_spare: a checkpoint of " + line + "\n") != std::string::npos;
+               .out.find("\nhot_spare: checkpoint size " + line + "\n") != std::string::npos;
   };
-  CHECK(says({{"interval_steps", 33}},
-             "7.297 GB: 14 bytes per parameter (2 fp16 weight + 12 master weight and moments)"));
-  CHECK(says({{"interval_steps", 33}, {"bytes_per_parameter", 10}}, "5.212 GB: 10 bytes per parameter"));
-  CHECK_FALSE(says({{"interval_steps", 0}}, "7.297 GB: 14 bytes per parameter"));
+  CHECK(says(
+      {{"interval_steps", 33}},
+      "7.297 GB, 14 bytes per parameter (2 for the fp16 weight + 12 for the master weight and moments)"));
+  CHECK(says({{"interval_steps", 33}, {"bytes_per_parameter", 10}}, "5.212 GB, 10 bytes per parameter"));
+  CHECK_FALSE(says({{"interval_steps", 0}}, "7.297 GB, 14 bytes per parameter"));
 }
 
 TEST_CASE("checkpoint interval: elastic policies go by the nodes they train on") {
@@ -79,9 +80,9 @@ TEST_CASE("checkpoint interval: elastic policies go by the nodes they train on")
 TEST_CASE("checkpoint interval: text says which interval came out, where nobody gave the MTBF") {
   const std::string derived = simulate_run(failing(exponential(), {{"interval", "optimal"}})).out;
   CHECK(derived.find("\nhot_spare: a checkpoint every ") != std::string::npos);
-  CHECK(derived.find(" steps (optimal), for 150.0 min between failures of 8 nodes\n") != std::string::npos);
+  CHECK(derived.find(" steps (optimal rule, for an MTBF of 150.0 min on 8 nodes)\n") != std::string::npos);
   const Json checkpoint = {{"interval", "optimal"}, {"mtbf_hours", 2.5}};
-  CHECK(simulate_run(failing(exponential(), checkpoint)).out.find("between failures") == std::string::npos);
+  CHECK(simulate_run(failing(exponential(), checkpoint)).out.find("for an MTBF of") == std::string::npos);
 }
 
 TEST_CASE("checkpoint interval: failures that never hit the job leave the rule without an MTBF") {
@@ -91,7 +92,7 @@ TEST_CASE("checkpoint interval: failures that never hit the job leave the rule w
     CHECK(said.code == ExitCode::kBadInput);
     CHECK(said.err == "error: s.json /policies/" + std::string(policy) +
                           "/checkpoint/mtbf_hours: is not given, and no failure of the scenario can hit the "
-                          "job; give it, or interval \"fixed\"\n");
+                          "job; give it, or set interval to \"fixed\"\n");
   }
 }
 

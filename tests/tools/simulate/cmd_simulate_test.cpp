@@ -199,11 +199,11 @@ TEST_CASE("simulate: keys that move nothing are named, and are not in the scenar
     return false;
   };
   CHECK(result.at("unused_keys").size() == 7);
-  CHECK(named("/routing/skew", "there is a model"));
-  CHECK(named("/failures/victims", "the recording says which nodes"));
-  CHECK(named("/failures/polarity", "the recording says which nodes"));
-  CHECK(named("/failures/holes", "the recording has no holes there"));
-  CHECK(named("/failures/probe", "the recording is no probe"));
+  CHECK(named("/routing/skew", "model is given"));
+  CHECK(named("/failures/victims", "the recording names the nodes"));
+  CHECK(named("/failures/polarity", "the recording names the nodes"));
+  CHECK(named("/failures/holes", "the replayed part of the recording has no holes"));
+  CHECK(named("/failures/probe", "the recording is not a probe"));
   CHECK(named("/policies/ds/checkpoint/mtbf_hours", "interval is \"fixed\""));
   CHECK(named("/policies/ds/slow_nodes", "no failure model makes nodes slow"));
   const Json again = result_of(result.at("scenario"));

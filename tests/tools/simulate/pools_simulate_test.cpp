@@ -82,19 +82,18 @@ TEST_CASE("simulate: a scenario of one pool is billed as it says, too") {
 TEST_CASE("simulate: text names pools, their nodes and prices, and what they cost") {
   const TemporaryFile recording("counts.csv", kPricedCounts);
   const std::string out = simulate_run(two_pools(recording.path())).out;
-  CHECK(out.find("\nNodes: base: 4 nodes at $98.00 an hour, reserved\n"
-                 "         interval (a node is lost every so often, until few are left)\n"
-                 "       spot: recorded nodes at recorded prices, held\n"
-                 "         trace (replay of a recording of spot nodes, or of a part of it)\n") !=
+  CHECK(out.find("\nNodes: base: 4 nodes at $98.00 per hour, reserved\n         interval (a node is lost at "
+                 "fixed intervals until only floor_nodes are left)\n       spot: recorded nodes at recorded "
+                 "prices, held\n         trace (replays a recording of spot nodes, or part of it)\n") !=
         std::string::npos);
-  CHECK(out.find("\ncost of nodes  checkpoint\nbase              $784.00\nspot                $8.50\n") !=
-        std::string::npos);
+  CHECK(out.find("\nnode cost by pool  checkpoint\nbase                  $784.00\nspot                    "
+                 "$8.50\n") != std::string::npos);
 }
 
 TEST_CASE("simulate: a pool without a price says so, one of a recording without prices too") {
   const TemporaryFile unpriced("counts.csv", "t_s,held\n0,2\n7200,2\n");
   const std::string remedy =
-      ": is not given, and no recording of the pool has prices; give it, 0 for nodes that are free\n";
+      ": is missing, and no recording of the pool has prices; set it (0 if the nodes are free)\n";
   CHECK(simulate_run(two_pools(unpriced.path())).err == "error: s.json /pools/1/usd_per_node_hour" + remedy);
   Json scenario = two_pools(unpriced.path());
   scenario["pools"][1]["usd_per_node_hour"] = 0;

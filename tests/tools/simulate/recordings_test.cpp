@@ -68,24 +68,23 @@ std::string observed(const TemporaryFile& file, const Json& text, std::int64_t t
 TEST_CASE("observations: the number of trials and the note follow from what differs between trials") {
   const TemporaryFile file("spot.json", ten_hours());
   CHECK(observed(file, scenario_over(file, 9000)) ==  // 10 h = 4 x 9000 s
-        "20: each trial starts at another moment of R (10.0 h, 4 times as long as the job may take)");
-  CHECK(
-      observed(file, scenario_over(file, 10'800)) ==
-      "1: one run: every trial would replay R from the same moment; a recording of at least 4 x 3.0 h would "
-      "allow random starts, and this one has 10.0 h");
+        "20: each trial starts at a different moment of R (10.0 h, 4 times as long as the job may take)");
+  CHECK(observed(file, scenario_over(file, 10'800)) ==
+        "1: one run, because every trial would replay R from the same moment; random starts need a recording "
+        "of at least 4 x 3.0 h, and this one is 10.0 h long");
   CHECK(observed(file, scenario_over(file, 3600, {{"from_s", 60}})) ==
-        "1: one run: every trial would replay R from the same moment; \"starts\": \"random\" lets each trial "
-        "start at another moment");
+        "1: one run, because every trial would replay R from the same moment; \"starts\": \"random\" lets "
+        "each trial start at a different moment");
   CHECK(observed(file, scenario_over(file, 36'000, {{"starts", "fixed"}})) ==
-        "1: one run: every trial would replay R from the same moment");
+        "1: one run, because every trial would replay R from the same moment");
   CHECK(observed(file, scenario_over(file, 9000), 1) == "1: ");
   Json with_others = scenario_over(file, 10'800);
   with_others["failures"] = {with_others["failures"],
                              {{"model", "bursts"}, {"group_size", 2}, {"per_hour", 1}, {"outage_s", 60}}};
-  CHECK(
-      observed(file, with_others) ==
-      "20: every trial replays R from the same moment: intervals do not include how another recording would "
-      "differ; a recording of at least 4 x 3.0 h would allow random starts, and this one has 10.0 h");
+  CHECK(observed(file, with_others) ==
+        "20: every trial replays R from the same moment, so confidence intervals do not cover how much "
+        "another recording would differ; random starts need a recording of at least 4 x 3.0 h, and this one "
+        "is 10.0 h long");
   CHECK(observed(file, small_scenario()) == "20: ");
 }
 
@@ -122,7 +121,7 @@ TEST_CASE("simulate: a recording that every trial would replay alike is run once
   CHECK(ds.at("quantiles").empty());
   CHECK(result.at("recordings").at("one_run") == true);
   const SimulateRun run = simulate_run(text);
-  CHECK(run.out.find("\nnote: one run: every trial would replay ") != std::string::npos);
+  CHECK(run.out.find("\nnote: one run, because every trial would replay ") != std::string::npos);
   CHECK(run.out.find("95 %") == std::string::npos);
   CHECK(run.out.find("trials\n") == std::string::npos);
   // The trial is that of a scenario that asks for one.

@@ -79,22 +79,25 @@ TEST_CASE("scenario inputs: where the file is not there the fallback is read, an
   CHECK(inputs.files[0].used == kSpotTrace);
   CHECK(inputs.files[1].used == kRouting);
   REQUIRE(inputs.notes().size() == 2);
-  CHECK(inputs.notes()[0] == "/failures/file: no file /absent/p3.csv; " + kSpotTrace + " is used instead");
+  CHECK(inputs.notes()[0] ==
+        "/failures/file: /absent/p3.csv does not exist; using " + kSpotTrace + " instead");
 }
 
 TEST_CASE("scenario inputs: files that are not there") {
-  CHECK(refusal(replaying("/absent.csv")) == "s.json /failures/file: no file \"/absent.csv\"");
+  CHECK(refusal(replaying("/absent.csv")) == "s.json /failures/file: \"/absent.csv\" does not exist");
   Json both = replaying("/absent.csv");
   both["failures"]["fallback"] = "/none.csv";
-  CHECK(refusal(both) == "s.json /failures/file: no file \"/absent.csv\", nor \"/none.csv\" to fall back on");
-  CHECK(refusal(with_routing({{"file", "/absent.csv"}})) == "s.json /routing/file: no file \"/absent.csv\"");
-  CHECK(refusal(slowed_by("/absent.json")) == "s.json /failures/1/whatif: no file \"/absent.json\"");
+  CHECK(refusal(both) ==
+        "s.json /failures/file: \"/absent.csv\" does not exist, and neither does its fallback \"/none.csv\"");
+  CHECK(refusal(with_routing({{"file", "/absent.csv"}})) ==
+        "s.json /routing/file: \"/absent.csv\" does not exist");
+  CHECK(refusal(slowed_by("/absent.json")) == "s.json /failures/1/whatif: \"/absent.json\" does not exist");
 }
 
 TEST_CASE("scenario inputs: what a recording leaves open is settled in the scenario") {
   const TemporaryFile counts("counts.csv", "t_s,count\n0,4\n60,3\n");
   const std::string refused = refusal(replaying(counts.path()));
-  CHECK_MESSAGE(refused.ends_with("; in a scenario that is /failures/meaning"), refused);
+  CHECK_MESSAGE(refused.ends_with("; in a scenario, set /failures/meaning"), refused);
 }
 
 TEST_CASE("scenario inputs: slow-downs are those of the workers that were slower than the ideal one") {
@@ -113,14 +116,16 @@ TEST_CASE("scenario inputs: results without slow workers cannot be drawn from") 
     const std::string refused = refusal(slowed_by(whatif.path()));
     return refused.substr(std::min(refused.size(), whatif.path().size()));
   };
-  CHECK(message("{}") == " /slowdown_by_worker: is missing, want the result of `goodput whatif --json`");
-  CHECK(message("[]") == " /slowdown_by_worker: is missing, want the result of `goodput whatif --json`");
+  CHECK(message("{}") ==
+        " /slowdown_by_worker: is missing; the file must be a result of `goodput whatif --json`");
+  CHECK(message("[]") ==
+        " /slowdown_by_worker: is missing; the file must be a result of `goodput whatif --json`");
   CHECK(message(R"({"slowdown_by_worker": [1.5]})") ==
-        " /slowdown_by_worker: is no object, want {\"dp:stage\": slowdown}");
+        " /slowdown_by_worker: must be an object {\"dp:stage\": slowdown}");
   CHECK(message(R"({"slowdown_by_worker": {"0:0": null}})") ==
-        " /slowdown_by_worker: of worker 0:0 is null, want a number above 0");
+        " /slowdown_by_worker: the slowdown of worker 0:0 must be a number above 0, not null");
   CHECK(message(R"({"slowdown_by_worker": {"0:0": 1}})") ==
-        " /slowdown_by_worker: has no worker slower than 1: nothing to draw from");
+        " /slowdown_by_worker: has no worker with a slowdown above 1, so there is nothing to draw from");
 }
 
 TEST_CASE("scenario inputs: prices are the scenario's, else the trace's from where the replay starts") {
@@ -158,7 +163,7 @@ TEST_CASE("scenario inputs: routing without a file is skewed for ever, or balanc
 
 TEST_CASE("scenario inputs: layers of a trace that are not as many as the model's are refused") {
   CHECK(refusal(with_routing({{"model", kRouting}, {"layers", "0-3"}})) ==
-        "s.json /routing/layers: selects 4 layers of the trace, but the model has 12 with experts");
+        "s.json /routing/layers: selects 4 layers of the trace, but the model has 12 layers with experts");
   CHECK(refusal(with_routing({{"model", kRouting}, {"layers", "99"}})) ==
         "s.json /routing/layers: no layer 99; the trace has 24 layers from 0 to 23");
 }
