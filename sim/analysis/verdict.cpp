@@ -210,14 +210,12 @@ class Describer {
       return grid_.dp_size == 1 && grid_.pp_size > 1 && has_one_pace() ? lone_replica() : workers();
     if (cause_.name == "stage-partition")
       return {
-          "An uneven split of the layers", false,
+          "An uneven layer split", false,
           fmt::format("stage {} {} in every replica", *cause_.stage, pace(false, "", "the median stage"))};
-    if (cause_.name == "sequence-length")
-      return {"Uneven sequence lengths", true,
-              fmt::format("micro-batches differ in work ({})", cause_.evidence)};
+    if (cause_.name == "sequence-length") return {"Uneven sequence lengths", true, cause_.evidence};
     if (cause_.name == "gc-pauses")
       return {"Pauses that look like garbage collection", true, cause_.evidence};
-    return {"Late launches", true, "GPUs wait for operations that are launched late" + when(verdict_)};
+    return {"Late launches", true, "GPUs waited for operations that were launched late" + when(verdict_)};
   }
 
  private:
@@ -227,7 +225,7 @@ class Describer {
     const char* verb = are_many ? "take" : "takes";
     if (has_ended) verb = "took";
     if (!has_ended && verdict_.since_step) verb = are_many ? "have taken" : "has taken";
-    return fmt::format("{} {}{} as long as {}{}", verb, is_growing_ ? "an increasing time, up to " : up_to,
+    return fmt::format("{} {}{} as long as {}{}", verb, is_growing_ ? "increasingly long, up to " : up_to,
                        times_text(verdict_.pace.value_or(1)), peers, when(verdict_));
   }
 
@@ -252,9 +250,9 @@ class Describer {
     return {fmt::format("{} slow ranks", verdict_.workers.size()), true, cause_.evidence};
   }
 
-  // When one of several workers is slow: ` in steps 5 to 8`, ` more and more`.
+  // When one of several workers is slow: ` in steps 5 to 8`, ` increasingly`.
   [[nodiscard]] std::string own_time(const TimePattern& time) const {
-    if (time.kind == TimePattern::Kind::kGrowth) return " more and more";
+    if (time.kind == TimePattern::Kind::kGrowth) return " increasingly";
     if (time.kind == TimePattern::Kind::kSteady) return " in all steps";
     Verdict window;
     if (time.first > 0) window.since_step = steps_[time.first];
@@ -271,12 +269,11 @@ class Describer {
 
   // Nothing tells a slow machine from a large stage then.
   [[nodiscard]] Words lone_replica() const {
-    return {
-        "A slow stage", false,
-        fmt::format(
-            "stage {} ({}) {}, because of its machine or because of its layers: one replica does not tell "
-            "which",
-            verdict_.workers.front().stage, ranks_of(verdict_.workers), pace(false, "", "the median stage"))};
+    return {"A slow stage", false,
+            fmt::format("stage {} ({}) {}, because of its host or because of its layers (with one replica, "
+                        "the trace cannot show which)",
+                        verdict_.workers.front().stage, ranks_of(verdict_.workers),
+                        pace(false, "", "the median stage"))};
   }
 
   [[nodiscard]] Words groups(const std::string& kind) const {
@@ -302,7 +299,7 @@ class Describer {
                                           verdict_.link->dp ? "" : ", in all replicas");
     if (cause_.more_links == 0) return {"A slow link", false, place};
     return {fmt::format("{} slow links", cause_.more_links + 1), true,
-            fmt::format("{}; {} slow as well", place,
+            fmt::format("{}; {} also slow", place,
                         cause_.more_links == 1 ? "one more link is"
                                                : fmt::format("{} more links are", cause_.more_links))};
   }
@@ -311,13 +308,13 @@ class Describer {
     if (verdict_.link) {
       const std::string of_replica = verdict_.link->dp ? fmt::format(" of dp {}", *verdict_.link->dp) : "";
       return {"A slow link", false,
-              fmt::format("messages between stages {} and {}{} take up to {:.3g}x the median",
+              fmt::format("messages between stages {} and {}{} take up to {:.3g}x as long as the median",
                           verdict_.link->from, verdict_.link->to, of_replica, verdict_.pace.value_or(1))};
     }
     if (!verdict_.workers.empty())
       return {"Slow messages", true,
-              fmt::format("those of {} take up to {:.3g}x the median", name_of(verdict_.workers.front()),
-                          verdict_.pace.value_or(1))};
+              fmt::format("messages of {} take up to {:.3g}x as long as the median",
+                          name_of(verdict_.workers.front()), verdict_.pace.value_or(1))};
     return {"Slow collectives", true, cause_.evidence};
   }
 
@@ -374,21 +371,22 @@ Verdict unexplained(const WhatIf& whatif, const std::optional<Doubt>& doubt) {
   if (doubt) {
     verdict.next_check = doubt->remedy;
     verdict.sentence = fmt::format(
-        "This trace does not show who slows the job: {}. Its figures say that stragglers "
-        "cost {:.1f} % of the time (S = {:.3f}).",
+        "This trace does not show what slows the job down: {}. According to its times, stragglers cost "
+        "{:.1f} % of the time (S = {:.3f}).",
         doubt->why, std::max(0.0, 100 * whatif.waste()), whatif.slowdown);
     return verdict;
   }
   verdict.next_check = "compare the slowest steps with their ideal timeline in Perfetto";
   const Attribution& by_type = whatif.blocking.by_optype;
   const Attribution& by_stage = whatif.blocking.by_stage;
-  const std::string stage = by_stage.labels.size() < 2 ? ""
-                                                       : fmt::format("; stage {} alone slows it {:.2f}x",
-                                                                     by_stage.labels[worst_of(by_stage)],
-                                                                     by_stage.slowdown[worst_of(by_stage)]);
+  const std::string stage =
+      by_stage.labels.size() < 2
+          ? ""
+          : fmt::format("; stage {} alone makes them {:.2f}x as long", by_stage.labels[worst_of(by_stage)],
+                        by_stage.slowdown[worst_of(by_stage)]);
   verdict.sentence = fmt::format(
       "Stragglers cost this job {:.1f} % of its time, and no single cause was found: slow {} operations "
-      "alone slow the job {:.2f}x{}.",
+      "alone make steps {:.2f}x as long{}.",
       100 * whatif.waste(), by_type.labels[worst_of(by_type)], by_type.slowdown[worst_of(by_type)], stage);
   return verdict;
 }
@@ -458,7 +456,7 @@ std::vector<Fault> faults_of(const RootCause& cause, const WorkerGrid& grid) {
 
 std::string check_of_network(const RootCause& cause, const std::vector<Verdict::Worker>& workers,
                              const WorkerGrid& grid) {
-  constexpr const char* kNetwork = "network cards, cables, switch ports";
+  constexpr const char* kNetwork = "NICs, cables, switch ports";
   if (!workers.empty() && cause.peer_stage) {
     const std::size_t peer = cause.workers.front().worker - *cause.stage + *cause.peer_stage;
     const Verdict::Worker other = worker_of(grid, peer);
@@ -472,8 +470,8 @@ std::string check_of_network(const RootCause& cause, const std::vector<Verdict::
     return fmt::format("check the network of {}: {}", hosts_of({workers.front()}), kNetwork);
   if (cause.peer_stage)
     return fmt::format(
-        "check what the links between stages {} and {} share in all replicas: the switches and "
-        "routes between their hosts, and network settings",
+        "check what the links between stages {} and {} have in common in all replicas: switches and routes "
+        "between their hosts, network settings",
         *cause.stage, *cause.peer_stage);
   return fmt::format("check the network between the replicas of stage {}: {}", *cause.stage, kNetwork);
 }
@@ -504,8 +502,8 @@ std::string headline(const std::optional<Verdict>& verdict, const WhatIf& whatif
       fmt::format("{:.1f} % of its time (S = {:.3f})", std::max(0.0, 100 * whatif.waste()), whatif.slowdown);
   if (message_share >= kManyMessages)
     return fmt::format(
-        "Stragglers cost this job {}, but messages between stages take {:.1f} %: S does not show links "
-        "that are slow in all replicas.",
+        "Stragglers cost this job {}, but messages between stages take {:.1f} % of each step. S cannot show "
+        "a link that is slow in all replicas.",
         cost, 100 * message_share);
   if (whatif.slowdown < kSlowdownWorthExplaining)
     return fmt::format("This job has no stragglers that matter: they cost {}.", cost);
@@ -547,21 +545,23 @@ std::string next_check(const RootCause& cause, const WorkerGrid& grid) {
     return fmt::format("check {}: clocks, memory errors, links; if it is healthy, move layers off stage {}",
                        hosts_of(workers), workers.front().stage);
   if (cause.name == "worker-fault" || cause.name == "slow-replica" || cause.name == "slow-rank")
-    return fmt::format("check {}: clocks, memory errors, links; drain what stays slow", hosts_of(workers));
+    return fmt::format("check {}: clocks, memory errors, links; drain hosts that stay slow",
+                       hosts_of(workers));
   if (const std::string kind = group_kind(cause.name); !kind.empty()) {
     std::vector<std::string> names;
     for (const Group& group : groups_of(cause, grid)) names.push_back(kind + " " + group.name);
     return fmt::format(
-        "check what the workers of {} share: power, cooling, clocks, links; drain what stays slow",
+        "check what the workers of {} share: power, cooling, clocks, links; drain hosts that stay slow",
         list_of(names, kMostRanksNamed));
   }
   if (cause.name == "stage-partition")
     return fmt::format("move layers off stage {}: it takes longer than the others in every step",
                        *cause.stage);
   if (cause.name == "sequence-length")
-    return "balance micro-batches by the sum of squared sequence lengths; they differ in work";
+    return "balance micro-batches by the sum of squared sequence lengths, because their work differs";
   if (cause.name == "gc-pauses")
-    return "collect garbage on all workers at the same steps, so that they do not stop one after the other";
+    return "run garbage collection on all workers in the same steps, so that they do not pause one after "
+           "another";
   if (cause.name == "communication-flap" || cause.name == "slow-link")
     return check_of_network(cause, workers, grid);
   return "check data loading, host load and garbage collection: operations are launched late";

@@ -99,7 +99,7 @@ Result<std::optional<Verdict>> read_verdict(std::string_view text) {
   try {
     return std::optional(verdict_from(Json::parse(text)));
   } catch (const JsonError&) {
-    return Error{"holds a verdict that is damaged"};
+    return Error{"contains a damaged verdict"};
   }
 }
 

@@ -16,7 +16,7 @@ std::int64_t sum_of(std::span<const std::int64_t> weights) {
   std::int64_t sum = 0;
   for (const std::int64_t weight : weights) {
     GOODPUT_CHECK(weight >= 0 && weight <= std::numeric_limits<std::int64_t>::max() - sum,
-                  "weights must not be negative or overflow");
+                  "weights must not be negative, and their sum must not overflow");
     sum += weight;
   }
   return sum;
@@ -25,7 +25,8 @@ std::int64_t sum_of(std::span<const std::int64_t> weights) {
 }  // namespace
 
 std::vector<std::int64_t> apportion(std::span<const std::int64_t> weights, std::int64_t total) {
-  GOODPUT_CHECK(!weights.empty() && total >= 0, "somebody must get what is there");
+  GOODPUT_CHECK(!weights.empty() && total >= 0,
+                "there must be at least one weight, and the total must not be negative");
   const std::int64_t sum = sum_of(weights);
   const bool is_even = sum == 0;
   const auto whole = static_cast<std::uint64_t>(is_even ? static_cast<std::int64_t>(weights.size()) : sum);

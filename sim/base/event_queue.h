@@ -36,7 +36,7 @@ class EventQueue {
   }
 
   Event pop() {
-    GOODPUT_CHECK(!heap_.empty(), "no event is pending");
+    GOODPUT_CHECK(!heap_.empty(), "pop() called on an empty event queue");
     const Entry first = heap_.front();
     const Entry last = heap_.back();
     heap_.pop_back();

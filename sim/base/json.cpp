@@ -328,7 +328,7 @@ bool BasicJson<kOrder>::contains(const JsonPointer& pointer) const {
 template <KeyOrder kOrder>
 const BasicJson<kOrder>& BasicJson<kOrder>::at(const JsonPointer& pointer) const {
   const BasicJson* value = follow(*this, pointer);
-  if (value == nullptr) throw JsonError("has nothing at " + pointer.to_string());
+  if (value == nullptr) throw JsonError("has no value at " + pointer.to_string());
   return *value;
 }
 template <KeyOrder kOrder>
@@ -345,7 +345,7 @@ BasicJson<kOrder>& BasicJson<kOrder>::operator[](const JsonPointer& pointer) {
       continue;
     }
     const auto index = name == "-" ? std::optional(value->size()) : index_of(name);
-    if (!index) throw JsonError(name + " is no index of an array");
+    if (!index) throw JsonError(name + " is not an array index");
     value = *index == value->size() ? &value->emplace_back() : &value->at(*index);
   }
   return *value;
@@ -380,7 +380,8 @@ BasicJson<kOrder>& BasicJson<kOrder>::emplace_back(BasicJson value) {
 
 template <KeyOrder kOrder>
 void BasicJson<kOrder>::append(std::string key, BasicJson value) {
-  GOODPUT_CHECK(is_object() && kOrder == KeyOrder::kAsAdded, "an object that keeps the order of its members");
+  GOODPUT_CHECK(is_object() && kOrder == KeyOrder::kAsAdded,
+                "append() needs an object that keeps the order of its members");
   payload_.members->push_back({std::move(key), std::move(value)});
 }
 

@@ -16,7 +16,7 @@ std::string unescaped(std::string_view escaped) {
     }
     ++i;
     if (i == escaped.size() || (escaped[i] != '0' && escaped[i] != '1'))
-      throw JsonError("a ~ of a JSON pointer is not followed by 0 or 1");
+      throw JsonError("a ~ in a JSON pointer must be followed by 0 or 1");
     name += escaped[i] == '0' ? '~' : '/';
   }
   return name;
@@ -26,7 +26,7 @@ std::string unescaped(std::string_view escaped) {
 
 JsonPointer::JsonPointer(std::string_view text) {
   if (text.empty()) return;
-  if (text.front() != '/') throw JsonError("a JSON pointer begins with a slash");
+  if (text.front() != '/') throw JsonError("a JSON pointer must begin with a slash");
   for (std::size_t begin = 1; begin <= text.size();) {
     const std::size_t end = std::min(text.find('/', begin), text.size());
     names_.push_back(unescaped(text.substr(begin, end - begin)));

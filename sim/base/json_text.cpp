@@ -45,7 +45,7 @@ class Parser final : public nlohmann::json_sax<nlohmann::json> {
   [[noreturn]] void fail() const {
     if (byte_) throw JsonParseError(what_, *byte_);
     if (!what_.empty()) throw JsonError(what_);
-    throw JsonError(depth_ > kDeepestNesting ? "values are nested too deeply" : "the parsing was ended");
+    throw JsonError(depth_ > kDeepestNesting ? "values are nested too deeply" : "parsing was stopped");
   }
 
  private:

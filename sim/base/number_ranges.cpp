@@ -13,9 +13,10 @@ Result<std::vector<NumberRange>> parse_number_ranges(std::string_view text) {
     const auto first = parse_integer(part.substr(0, dash));
     const auto last = dash == std::string_view::npos ? first : parse_integer(part.substr(dash + 1));
     if (!first || !last) {
-      return Error{fmt::format("{} is no number or range; write for example 12,20-23", in_quotes(part))};
+      return Error{
+          fmt::format("{} is not a number or a range; write, for example, 12,20-23", in_quotes(part))};
     }
-    if (*first > *last) return Error{fmt::format("range {} runs backwards", in_quotes(part))};
+    if (*first > *last) return Error{fmt::format("range {} runs backward", in_quotes(part))};
     ranges.push_back({*first, *last});
   }
   return ranges;

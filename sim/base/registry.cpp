@@ -10,7 +10,7 @@
 namespace goodput {
 
 Error unknown_name(std::string_view kind, std::string_view name, std::span<const std::string_view> known) {
-  return Error{fmt::format("no {} {}{}; known: {}", kind, in_quotes(name), did_you_mean(name, known),
+  return Error{fmt::format("unknown {} {}{}; known: {}", kind, in_quotes(name), did_you_mean(name, known),
                            fmt::join(known, ", "))};
 }
 
@@ -25,7 +25,7 @@ void check_names(std::span<const std::string_view> names) {
   for (auto name = names.begin(); name != names.end(); ++name) {
     GOODPUT_CHECK(!name->empty(), "an entry has no name");
     GOODPUT_CHECK(std::find(names.begin(), name, *name) == name,
-                  fmt::format("two entries are called {}", in_quotes(*name)));
+                  fmt::format("two entries have the name {}", in_quotes(*name)));
   }
 }
 

@@ -21,7 +21,7 @@
 
 namespace goodput {
 
-// `no KIND "NAME"; did you mean "X"?; known: X, Y`: what everybody says about a name that is not there.
+// `unknown KIND "NAME"; did you mean "X"?; known: X, Y`: the error for every name that does not exist.
 [[nodiscard]] Error unknown_name(std::string_view kind, std::string_view name,
                                  std::span<const std::string_view> known);
 

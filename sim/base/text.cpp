@@ -86,7 +86,7 @@ std::string in_quotes(std::string_view name) {
 std::string fault_of_name(std::string_view name) {
   constexpr std::size_t kLongest = 64;
   if (!name.empty() && name.size() <= kLongest && on_one_line(name) == name) return {};
-  return fmt::format("is no name, want 1 to {} characters of one line", kLongest);
+  return fmt::format("is not a valid name; a name must have 1 to {} characters on one line", kLongest);
 }
 
 bool equals_lower(std::string_view lower, std::string_view text) {

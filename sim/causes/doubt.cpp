@@ -161,20 +161,19 @@ std::optional<Doubt> contained_reductions(const Recording& recording) {
   const bool hides_all = contained.reductions < kShortReductions && contained.excess >= kHiddenWaiting;
   if (most < kHiddenWaiting && !hides_all) return std::nullopt;
   const std::string remedy =
-      "record gradient reductions apart from the backward passes, or without overlapping them";
+      "record gradient reductions separately from the backward passes, or turn off their overlap";
   if (hides_all) {
     return Doubt{
-        fmt::format("its gradient reductions take {:.1f} % of a step, so the last backward passes contain "
-                    "them and the waiting for other replicas, and a slow rank looks like its peers",
+        fmt::format("its gradient reductions take only {:.1f} % of a step, so the last backward passes must "
+                    "include them and the wait for other replicas, which hides slow ranks",
                     100 * contained.reductions),
         remedy};
   }
   const std::string ranks = ranks_of(recording, contained);
-  return Doubt{
-      fmt::format("the last backward pass{}{} contains the gradient reduction and the waiting for other "
-                  "replicas, so it looks slow on all of them",
-                  ranks.empty() ? "" : " of ", ranks),
-      remedy};
+  return Doubt{fmt::format("the last backward pass{}{} includes the gradient reduction and the wait for "
+                           "other replicas, so it looks slow in every replica",
+                           ranks.empty() ? "" : " of ", ranks),
+               remedy};
 }
 
 // How many messages have ends that are more than half a forward pass apart, and the largest distance.
@@ -210,23 +209,22 @@ std::optional<Doubt> bad_replay(const AnalysedJob& job) {
   const double ratio = mean(result.nodelay.span_s) / mean(result.base_s);
   const std::string differs = fmt::format("its replay takes {:.2f}x as long as the recording", ratio);
   if (ratio < 1) {
-    return Doubt{differs + "; time passes that no recorded operation covers",
+    return Doubt{differs + "; recorded operations do not cover all of the time",
                  "record what runs between the operations"};
   }
   if (job.recording.naming == WorkerGrid::Naming::kByRank)
     return Doubt{differs +
-                     "; ranks probably wait where the trace does not show it (gloo stamps the ends of "
+                     "; ranks probably wait in ways that the trace does not show (gloo records the ends of "
                      "messages late)",
                  "profile more steps, on CUDA devices with NCCL"};
   const LateEnds ends = find_late_ends(job.recording, job.graph);
   if (static_cast<double>(ends.late) > kOftenLate * static_cast<double>(ends.messages)) {
-    return Doubt{
-        fmt::format("{}; the ends of messages are probably recorded late, when a process waits for them (a "
-                    "send and its receive end up to {:.3g} s apart)",
-                    differs, ends.most_s),
-        "record the end of each transfer when it is complete, at the sender too"};
+    return Doubt{fmt::format("{}; the ends of messages are probably recorded late, only when a process waits "
+                             "for them (a send and its receive end up to {:.3g} s apart)",
+                             differs, ends.most_s),
+                 "record the end of each transfer when it completes, on the sender too"};
   }
-  return Doubt{differs + "; operations probably overlap that the replay runs one after the other",
+  return Doubt{differs + "; the replay probably runs overlapping operations one after another",
                "check that the operations are recorded as they ran"};
 }
 

@@ -20,7 +20,7 @@ double factor_to(double even, double recorded) {
 }
 
 Result<Remedy> even_partition(const AnalysedJob& job, const Patterns& patterns) {
-  if (job.recording.pp_size == 1) return Error{"the job has one stage, there is nothing to spread"};
+  if (job.recording.pp_size == 1) return Error{"the job has only one stage, so there are no layers to move"};
   const PassPace& pace = patterns.pace;
   Remedy remedy;
   for (std::size_t stage = 0; stage < pace.stage.size(); ++stage) {
@@ -32,7 +32,7 @@ Result<Remedy> even_partition(const AnalysedJob& job, const Patterns& patterns) 
 
 Result<Remedy> balanced_micro_batches(const AnalysedJob& /*job*/, const Patterns& patterns) {
   if (!patterns.micro_batches) {
-    return Error{"the trace has no micro-batches to compare (mb_id), or passes that never vary"};
+    return Error{"the trace has no micro-batches to compare (mb_id), or its passes never vary"};
   }
   Remedy remedy;
   remedy.micro_batches = patterns.micro_batches->balance;
@@ -88,8 +88,9 @@ constexpr std::array<std::string_view, std::size(kRemedies)> kRemedyNames = {
 Result<Remedy> remedy_of_one(const AnalysedJob& job, const Patterns* patterns, const std::string& selector) {
   if (!selector.starts_with(kCauseKey)) {
     if (selector.find("&cause=") != std::string::npos)
-      return Error{fmt::format("selector {}: a cause stands alone, give it as a selector of its own",
-                               in_quotes(selector))};
+      return Error{fmt::format(
+          "selector {}: a cause cannot be combined with other conditions; give it as a separate selector",
+          in_quotes(selector))};
     Remedy remedy;
     GOODPUT_TRY(InstanceBox box, select(job.recording, selector));
     remedy.ideal.boxes.push_back(std::move(box));
@@ -100,15 +101,15 @@ Result<Remedy> remedy_of_one(const AnalysedJob& job, const Patterns* patterns, c
       std::ranges::find_if(kRemedies, [&](const CauseRemedy& remedy) { return remedy.name == name; });
   if (known == std::end(kRemedies)) {
     return Error{
-        fmt::format("selector {}: no remedy for {}{}; there are: {}; a cause stands alone, the "
-                    "others are fixed by their ops",
+        fmt::format("selector {}: no fix for {}{}; causes with a fix: {} (alone, without other conditions); "
+                    "for any other cause, select its operations",
                     in_quotes(selector), in_quotes(name), did_you_mean(name, kRemedyNames),
                     fmt::join(kRemedyNames, ", "))};
   }
   if (patterns == nullptr)
     return Error{
-        fmt::format("selector {}: this trace shows no passes, so the cause cannot be told; fix a rank or "
-                    "an op type, for example rank=3",
+        fmt::format("selector {}: this trace has no passes, so its causes cannot be fixed by name; fix a "
+                    "rank or an op type, for example rank=3",
                     in_quotes(selector))};
   Result<Remedy> remedy = known->make(job, *patterns);
   if (!remedy) return Error{fmt::format("selector {}: {}", in_quotes(selector), remedy.error().what)};

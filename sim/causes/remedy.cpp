@@ -117,10 +117,10 @@ std::span<const Patch> patches_of(const Remedy& remedy, std::size_t block) {
 }  // namespace
 
 Remedy united(Remedy a, const Remedy& b) {
-  GOODPUT_CHECK(a.stages.empty() || b.stages.empty(), "two remedies for the partition");
+  GOODPUT_CHECK(a.stages.empty() || b.stages.empty(), "two remedies change the stage partition");
   GOODPUT_CHECK(a.micro_batches.of_block.empty() || b.micro_batches.of_block.empty(),
-                "two remedies for the micro-batches");
-  GOODPUT_CHECK(a.workers.of_block.empty() || b.workers.of_block.empty(), "two remedies for workers");
+                "two remedies change the micro-batches");
+  GOODPUT_CHECK(a.workers.of_block.empty() || b.workers.of_block.empty(), "two remedies change the workers");
   a.ideal.boxes.insert(a.ideal.boxes.end(), b.ideal.boxes.begin(), b.ideal.boxes.end());
   a.patches.insert(a.patches.end(), b.patches.begin(), b.patches.end());
   if (!b.stages.empty()) a.stages = b.stages;

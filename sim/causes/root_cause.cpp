@@ -60,7 +60,7 @@ class CauseFinder {
   void add(RootCause cause, Needs needs = Needs::kSlowdown) {
     if (!cause.fix.empty() && !cause.gain) {
       const Result<Remedy> remedy = remedy_of(job_, &patterns_, cause.fix);
-      GOODPUT_CHECK(remedy, "the fix of a cause is no selector");
+      GOODPUT_CHECK(remedy, "the fix of a cause is not a valid selector");
       cause.gain = gain_of(job_, *remedy).gain;
     }
     const bool is_slow = job_.result.slowdown >= kSlowdownWorthExplaining;
@@ -77,8 +77,8 @@ class CauseFinder {
   // Empty when the fix is worth naming.
   static std::string reason_against(double gain, double least) {
     if (gain >= least) return "";
-    if (gain < 1) return "its fix alone makes the step longer";
-    return fmt::format("its fix gains less than {:.2f}x", least);
+    if (gain < 1) return "its fix alone would make steps longer";
+    return fmt::format("its fix would speed up steps by less than {:.2f}x", least);
   }
 
   // All that are slow, or else the slowest one.
@@ -104,10 +104,10 @@ class CauseFinder {
     cause.threshold = kSlowStage;
     cause.workers.front().pace = *cause.value;
     cause.evidence = fmt::format(
-        "the passes of stage {} take {:.2f}x those of the middle stage; with one replica a "
-        "slow worker looks like a large stage",
+        "the passes of stage {} take {:.2f}x as long as those of the median stage; with one replica, a slow "
+        "worker looks like a large stage",
         stage, *cause.value);
-    cause.reason = *cause.value < kSlowStage ? "no stage is slower than the middle one by 3 %" : "";
+    cause.reason = *cause.value < kSlowStage ? "no stage is 3 % slower than the median stage" : "";
     return cause;
   }
 
@@ -117,7 +117,7 @@ class CauseFinder {
         groups, [&](const SlowGroup& group) { return group.kind == groups.front().kind; });
     const std::string& kind = groups.front().kind;
     cause.name = !are_alike || kind == "worker" ? "worker-fault" : "slow-" + kind;
-    cause.criterion = "the slowest worker's passes over those of its peers, mean over the steps";
+    cause.criterion = "pass time of the slowest worker divided by that of its peers, averaged over the steps";
     cause.threshold = kSlowWorker;
     std::vector<std::string> parts;
     for (const SlowGroup& group : groups) {
@@ -128,10 +128,11 @@ class CauseFinder {
     std::ranges::stable_sort(cause.workers, std::greater<>(), &RootCause::SlowWorker::pace);
     const double slowest = cause.workers.front().pace;
     cause.value = slowest;
-    cause.evidence = "passes against those of peers: " + first_ones(parts);
+    cause.evidence = "pass time relative to peers: " + first_ones(parts);
     if (slowest < kSlowWorker)
-      cause.reason = fmt::format("the slowest worker takes {:.3f}x as long as its peers, less than {:.2f}x",
-                                 slowest, kSlowWorker);
+      cause.reason =
+          fmt::format("the slowest worker takes {:.3f}x as long as its peers, which is less than {:.2f}x",
+                      slowest, kSlowWorker);
     return cause;
   }
 
@@ -156,7 +157,7 @@ class CauseFinder {
     constexpr std::size_t kNamed = 8;
     const auto named = static_cast<std::ptrdiff_t>(std::min(kNamed, parts.size()));
     const std::string text = fmt::format("{}", fmt::join(parts.begin(), parts.begin() + named, ", "));
-    return parts.size() <= kNamed ? text : fmt::format("{}, {} more", text, parts.size() - kNamed);
+    return parts.size() <= kNamed ? text : fmt::format("{} and {} more", text, parts.size() - kNamed);
   }
 
   // Of the workers' mean pace.
@@ -181,28 +182,27 @@ class CauseFinder {
     RootCause cause;
     cause.name = "stage-partition";
     cause.criterion =
-        "the slowest stage's passes over those of the middle one, in the replicas that are not slow, mean "
-        "over the steps";
+        "pass time of the slowest stage divided by that of the median stage, averaged over the steps, "
+        "without slow replicas";
     cause.threshold = kSlowStage;
     cause.stage = stage;
     if (stages() == 1) {
-      cause.reason = cause.evidence = "there is one stage";
+      cause.reason = cause.evidence = "the job has only one stage";
       return cause;
     }
     cause.fix = {"cause=stage-partition"};
     cause.value = patterns_.pace.stage[stage];
     cause.evidence = fmt::format(
-        "the passes of stage {} take {:.2f}x those of the middle stage; stage {} alone slows "
-        "the job {:.3f}x",
+        "the passes of stage {} take {:.2f}x as long as those of the median stage; stage {} alone makes "
+        "steps {:.3f}x as long",
         stage, *cause.value, job_.result.slowest_stage,
         job_.result.blocking.by_stage.slowdown[job_.result.slowest_stage]);
     const double steady = patterns_.pace.slow_steps[stage];
     if (*cause.value < kSlowStage)
-      cause.reason = fmt::format("no stage takes {:.2f}x as long as the middle one", kSlowStage);
+      cause.reason = fmt::format("no stage takes {:.2f}x as long as the median stage", kSlowStage);
     else if (steady < kAlways)
       cause.reason = fmt::format(
-          "stage {} is as slow as that in {:.0f} % of the steps only: its layers are the same "
-          "in all",
+          "stage {} is that slow in only {:.0f} % of the steps, but its layers are the same in all steps",
           stage, 100 * steady);
     return cause;
   }
@@ -210,21 +210,21 @@ class CauseFinder {
   [[nodiscard]] RootCause sequence_length() const {
     RootCause cause;
     cause.name = "sequence-length";
-    cause.criterion = "correlation of forward and backward durations of the same micro-batch";
+    cause.criterion = "correlation between forward and backward durations of the same micro-batch";
     cause.threshold = kLikelyCorrelation;
     const auto& work = patterns_.micro_batches;
     if (!work) {
-      cause.reason = cause.evidence = "no micro-batches to compare, or passes that never vary";
+      cause.reason = cause.evidence = "there are no micro-batches to compare, or passes never vary";
       return cause;
     }
     cause.fix = {"cause=sequence-length"};
     cause.value = work->correlation;
     cause.evidence =
-        fmt::format("{} micro-batches, which vary by {:.1f} %", work->count, 100 * work->variation);
+        fmt::format("the work of {} micro-batches varies by {:.1f} %", work->count, 100 * work->variation);
     if (work->correlation < kLikelyCorrelation)
       cause.reason = fmt::format(
-          "forward and backward passes of a micro-batch do not vary together: correlation "
-          "{:.2f}, less than {:.1f}",
+          "forward and backward passes of a micro-batch do not vary together (correlation {:.2f}, less than "
+          "{:.1f})",
           work->correlation, kLikelyCorrelation);
     return cause;
   }
@@ -233,17 +233,18 @@ class CauseFinder {
   [[nodiscard]] RootCause gc_pauses() const {
     RootCause cause;
     cause.name = "gc-pauses";
-    cause.criterion = "passes that are much longer than the other ones of their pairs let expect";
+    cause.criterion =
+        "number of passes that are much longer than the opposite pass of their micro-batch suggests";
     cause.threshold = 1;
     if (patterns_.pairs.empty()) {
-      cause.reason = cause.evidence = "no micro-batches to compare";
+      cause.reason = cause.evidence = "there are no micro-batches to compare";
       return cause;
     }
     cause.fix = {"cause=gc-pauses"};
     cause.value = static_cast<double>(patterns_.pauses.size());
     if (patterns_.pauses.empty()) {
       cause.reason = cause.evidence =
-          "no pass is much longer than the other direction of its micro-batch lets expect";
+          "no pass is much longer than the opposite pass of its micro-batch suggests";
       return cause;
     }
     std::set<std::size_t> workers;
@@ -257,18 +258,18 @@ class CauseFinder {
       forwards += recording_.ops[pause.expected.op].type == OpType::kForwardCompute ? 1 : 0;
     }
     const std::size_t backwards = patterns_.pauses.size() - forwards;
-    cause.evidence =
-        fmt::format("{} long {} passes on {} of {} workers in {} of {} steps, {:.3g} s too long on average",
-                    patterns_.pauses.size(),
-                    backwards == 0  ? "forward"
-                    : forwards == 0 ? "backward"
-                                    : "forward and backward",
-                    workers.size(), recording_.ranks.size(), steps.size(), recording_.steps.size(),
-                    excess_s / static_cast<double>(patterns_.pauses.size()));
+    cause.evidence = fmt::format(
+        "{} long {} passes on {} of {} workers in {} of {} steps, on average {:.3g} s longer than expected",
+        patterns_.pauses.size(),
+        backwards == 0  ? "forward"
+        : forwards == 0 ? "backward"
+                        : "forward and backward",
+        workers.size(), recording_.ranks.size(), steps.size(), recording_.steps.size(),
+        excess_s / static_cast<double>(patterns_.pauses.size()));
     const double among = static_cast<double>(std::max(forwards, backwards)) / passes_of(workers.size());
     if (among > kIsolated)
-      cause.reason = fmt::format("{:.0f} % of the {} passes are long, too many for pauses", 100 * among,
-                                 forwards >= backwards ? "forward" : "backward");
+      cause.reason = fmt::format("{:.0f} % of the {} passes are long, which is too many for pauses",
+                                 100 * among, forwards >= backwards ? "forward" : "backward");
     return cause;
   }
 
@@ -283,11 +284,11 @@ class CauseFinder {
     RootCause cause;
     cause.name = "slow-link";
     cause.criterion =
-        "message time on the slowest link over its usual time, in the steps in which the link is slow";
+        "message time on the slowest link divided by its usual time, in the steps in which the link is slow";
     cause.threshold = kSlowLink;
     const LinkPace& links = patterns_.links;
     if (links.slow.empty()) {
-      cause.reason = cause.evidence = links.links == 0 ? "no messages between stages"
+      cause.reason = cause.evidence = links.links == 0 ? "there are no messages between stages"
                                                        : "no link between stages is slower than the others";
       return cause;
     }
@@ -304,7 +305,7 @@ class CauseFinder {
     }
     std::vector<std::string> parts;
     for (const LinkFault& fault : links.slow) parts.push_back(describe_link(fault));
-    cause.evidence = "message time over the usual time: " + first_ones(parts);
+    cause.evidence = "message time relative to the usual time: " + first_ones(parts);
     if (!slowest.dp_rank && links.links == 2)
       cause.evidence += "; the usual time is that of the other link, because there are only two";
     return cause;
@@ -321,7 +322,8 @@ class CauseFinder {
   [[nodiscard]] RootCause launch_delay() const {
     RootCause cause;
     cause.name = "launch-delay";
-    cause.criterion = "launch slowdown: recorded over replayed without launch delays";
+    cause.criterion =
+        "launch slowdown: recorded step time divided by step time replayed without launch delays";
     cause.fix = {"cause=launch-delay"};
     cause.value = job_.result.launch_slowdown;
     cause.threshold = launch_threshold_;
@@ -331,7 +333,7 @@ class CauseFinder {
     if (const std::string when = describe(*cause.time, recording_.steps); !when.empty())
       cause.evidence += fmt::format(" (launch slowdown {})", when);
     if (job_.result.launch_slowdown < launch_threshold_)
-      cause.reason = fmt::format("a launch slowdown of {:.3f} is less than {:.2f}",
+      cause.reason = fmt::format("the launch slowdown of {:.3f} is less than {:.2f}",
                                  job_.result.launch_slowdown, launch_threshold_);
     return cause;
   }
@@ -339,7 +341,7 @@ class CauseFinder {
   [[nodiscard]] RootCause communication_flap() const {
     RootCause cause;
     cause.name = "communication-flap";
-    cause.criterion = "share of the time lost to slow transfers that one place accounts for";
+    cause.criterion = "of the time lost to slow transfers, the share of the worst link";
     cause.threshold = kConcentrated;
     const auto& slow = patterns_.transfers;
     if (!slow) {
@@ -352,8 +354,8 @@ class CauseFinder {
     cause.peer_stage = slow->peer_stage;
     if (slow->dp_rank) cause.workers = {{*slow->dp_rank * stages() + slow->stage, slow->worst_factor, {}}};
     cause.evidence = fmt::format(
-        "{} of {} transfers of {} took up to {:.3g}x the median, {:.3g} s too long on average, "
-        "{:.0f} % of all such time",
+        "{} of {} transfers of {} took up to {:.3g}x as long as the median, on average {:.3g} s too long; "
+        "they account for {:.0f} % of all time lost to slow transfers",
         slow->count, slow->transfers, place_of(*slow), slow->worst_factor,
         slow->excess_s / static_cast<double>(slow->count), 100 * slow->share_of_excess);
     if (slow->share_of_excess < kConcentrated)

@@ -16,18 +16,17 @@ namespace {
 constexpr std::size_t kRanksInEvidence = 3;
 constexpr double kMostOfIt = 0.5;  // share of the extra work above which its op type is named
 
-// `rank 3 works 101 ms per step longer than its peers, most of it in data-loader`
+// `rank 3 works 101 ms longer per step than its peers, mostly in data-loader`
 std::string describe(const Recording& recording, const RankWork::SlowRank& slow) {
-  const std::string type =
-      slow.op_type_share >= kMostOfIt ? fmt::format(", most of it in {}", slow.op_type) : "";
-  return fmt::format("rank {} works {:.3g} ms per step longer than its peers{}", recording.ranks[slow.worker],
+  const std::string type = slow.op_type_share >= kMostOfIt ? fmt::format(", mostly in {}", slow.op_type) : "";
+  return fmt::format("rank {} works {:.3g} ms longer per step than its peers{}", recording.ranks[slow.worker],
                      1e3 * slow.extra_s, type);
 }
 
 std::string why_none(const RankWork& work, const RootCause& cause) {
-  if (!cause.value) return "every rank has a role of its own, so there are no peers to compare with";
+  if (!cause.value) return "every rank has a different role, so there are no peers to compare with";
   if (work.slow.empty())
-    return "no rank works 5 % of a step longer than its peers, beyond their normal scatter";
+    return "no rank's extra work over its peers exceeds both 5 % of a step and their normal variation";
   return cause.gain.value_or(1) < kSlowdownWorthExplaining ? "fixing it gains less than 1 %" : "";
 }
 
@@ -37,7 +36,7 @@ std::vector<RootCause> find_slow_ranks(const AnalysedJob& job, const RankWork& w
                                        const std::optional<Doubt>& doubt) {
   RootCause cause;
   cause.name = "slow-rank";
-  cause.criterion = "extra work of the slowest rank over its peers, as a share of the step";
+  cause.criterion = "extra work of the slowest rank compared with its peers, as a share of the step";
   cause.threshold = kSlowShare;
   const double step_s = mean(job.recording.step_base_s);
   for (const std::optional<double>& extra : work.extra_s) {

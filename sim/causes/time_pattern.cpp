@@ -220,12 +220,13 @@ std::string describe(const TimePattern& pattern, const std::vector<std::int64_t>
   if (pattern.last + 1 == steps.size()) {
     text = fmt::format("{:.2f} from step {} on, {:.2f} before", pattern.high, first, pattern.low);
   } else if (first == last) {
-    text = fmt::format("{:.2f} in step {}, else {:.2f}", pattern.high, first, pattern.low);
+    text = fmt::format("{:.2f} in step {}, otherwise {:.2f}", pattern.high, first, pattern.low);
   } else {
-    text = fmt::format("{:.2f} from step {} to {}, else {:.2f}", pattern.high, first, last, pattern.low);
+    text = fmt::format("{:.2f} from step {} to {}, otherwise {:.2f}", pattern.high, first, last, pattern.low);
   }
   if (pattern.onset_low == pattern.onset_high) return text;
-  return fmt::format("{} (onset, 95 %: {} to {})", text, steps[pattern.onset_low], steps[pattern.onset_high]);
+  return fmt::format("{} (onset in steps {} to {} at 95 % confidence)", text, steps[pattern.onset_low],
+                     steps[pattern.onset_high]);
 }
 
 }  // namespace goodput

@@ -44,9 +44,9 @@ struct TimePattern {
 // "1.60x", "40x"; without decimals from 10 on.
 [[nodiscard]] std::string times_text(double factor);
 
-// For people: "1.60 from step 12 to 14, else 1.00", "1.60 from step 12 on, 1.00 before (onset, 95 %: 11 to
-// 13)", "grows from 1.01 to 1.49 over 20 steps"; empty if it is steady. `steps` holds the step numbers by
-// index.
+// For people: "1.60 from step 12 to 14, otherwise 1.00", "1.60 from step 12 on, 1.00 before (onset in steps
+// 11 to 13 at 95 % confidence)", "grows from 1.01 to 1.49 over 20 steps"; empty if it is steady. `steps`
+// holds the step numbers by index.
 [[nodiscard]] std::string describe(const TimePattern& pattern, const std::vector<std::int64_t>& steps);
 
 }  // namespace goodput

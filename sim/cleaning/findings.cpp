@@ -36,7 +36,7 @@ Status refuse_strictly(const std::vector<CleaningFinding>& findings) {
   for (const CleaningFinding& finding : findings) {
     const CleaningRuleInfo& rule = info(finding.rule);
     if (!rule.strict) continue;
-    return Error{fmt::format("{} {}{}{}; mend the trace, or do without {}", finding.count, rule.found,
+    return Error{fmt::format("{} {}{}{}; fix the trace or omit {}", finding.count, rule.found,
                              finding.detail.empty() ? "" : ": ", finding.detail, kOption),
                  {},
                  "strict"};

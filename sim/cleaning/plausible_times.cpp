@@ -54,10 +54,10 @@ Status check_resolution(const OpTrace& trace) {
       static_cast<double>(std::nextafter(narrow, std::numeric_limits<float>::infinity()) - narrow);
   const double duration = median_duration(trace);
   if (resolution <= kCoarsest * duration) return Ok{};
-  return Error{
-      fmt::format("starts of {:.6g} s are float32 values, {:.3g} s apart, but the median op takes {:.3g} s: "
-                  "their order is lost; record start_ts in float64 or from the start of each step",
-                  start, resolution, duration)};
+  return Error{fmt::format(
+      "start times near {:.6g} s are float32 values, {:.3g} s apart, but the median op takes {:.3g} s, so "
+      "the order of ops is lost; record start_ts as float64 or relative to the start of each step",
+      start, resolution, duration)};
 }
 
 // What one worker recorded in one step.
@@ -142,8 +142,8 @@ class TimeCheck {
   [[nodiscard]] Status check_median() const {
     if (median_s_ >= kShortestStepS && median_s_ <= kLongestStepS) return Ok{};
     const bool is_long = median_s_ > kLongestStepS;
-    return Error{fmt::format("the median step takes {:.3g} s, which no training step does (10 us to an "
-                             "hour): the times are not in seconds; say their unit with {}{}",
+    return Error{fmt::format("the median step takes {:.3g} s, but a training step takes from 10 us to 1 "
+                             "hour, so the times are not in seconds; give their unit with {}{}",
                              median_s_, kOption, is_long ? " ms, us or ns" : ""),
                  {},
                  "time-unit"};
@@ -174,10 +174,10 @@ class TimeCheck {
       if (!(apart > kLeastApart * median_s_)) continue;
       for (const std::int64_t off : {1, -1}) {
         if (!(apart_by(worker, off) * kMuchCloser < apart)) continue;
-        return Error{fmt::format(
-            "the steps of {} take as long as those of the other workers with a step number one {}: its step "
-            "counter is off; correct its step numbers",
-            worker_text(index_, worker), off > 0 ? "lower" : "higher")};
+        return Error{
+            fmt::format("the steps of {} take as long as those of the other workers with a step number one "
+                        "{}, so its step counter is off by one; correct its step numbers",
+                        worker_text(index_, worker), off > 0 ? "lower" : "higher")};
       }
     }
     return Ok{};
@@ -187,10 +187,11 @@ class TimeCheck {
     const std::int64_t number = index_.steps[step];
     const double ratio = step_s_[step] / median_s_;
     if (is_far(ratio)) {
-      return ImplausibleStep{number, CleaningRule::kOtherUnits,
-                             fmt::format("step {} is {} times as long as the median step: its times are in "
-                                         "another unit{}",
-                                         number, times_text(ratio), unit_text(ratio))};
+      return ImplausibleStep{
+          number, CleaningRule::kOtherUnits,
+          fmt::format(
+              "step {} is {} times as long as the median step, so its times are in a different unit{}",
+              number, times_text(ratio), unit_text(ratio))};
     }
     for (std::size_t worker = 0; worker < workers_; ++worker) {
       const Fault fault = fault_of(step, worker);
@@ -265,19 +266,20 @@ class TimeCheck {
     const std::string who = are_all ? "every worker" : worker_text(index_, worker);
     switch (fault_of(0, worker)) {
       case Fault::kEmptyPass:
-        return fmt::format("the passes of {} take no time; record their durations", who);
+        return fmt::format("passes of {} have zero duration in every step; record their durations", who);
       case Fault::kSameStarts:
-        return fmt::format("all operations of {} start at the same time; record their starts", who);
+        return fmt::format(
+            "all operations of {} start at the same time in every step; record their start times", who);
       case Fault::kSpan: {
         const double ratio = own.span_s() / step_s_[0];
         return fmt::format(
-            "the steps of {} are {} times as long as those of the other workers, in every step: its times "
-            "are in another unit{}; convert them to the unit of the others",
+            "every step of {} is {} times as long as on the other workers, so its times are in a different "
+            "unit{}; convert them to the unit of the others",
             who, times_text(ratio), unit_text(ratio));
       }
       default:
         return fmt::format(
-            "the operations of {} take {} of the time between their starts: durations and starts are in "
+            "the operations of {} take {} the time between their starts, so durations and starts are in "
             "different units; write both in seconds",
             who, cover_text(own));
     }
@@ -289,19 +291,19 @@ class TimeCheck {
     const std::int64_t number = index_.steps[step];
     switch (fault) {
       case Fault::kEmptyPass:
-        return fmt::format("a pass of {} takes no time in step {}", who, number);
+        return fmt::format("a pass of {} has zero duration in step {}", who, number);
       case Fault::kSameStarts:
         return fmt::format("all operations of {} start at the same time in step {}", who, number);
       case Fault::kLongSpan:
         return fmt::format(
-            "step {} of {} is {:.1f} times as long as that of the other workers, and no operation runs "
-            "meanwhile: its clock was set inside the step",
+            "step {} of {} is {:.1f} times as long as on the other workers, but no operation runs in the "
+            "extra time, so its clock jumped during the step",
             number, who, own.span_s() / step_s_[step]);
       case Fault::kSpan:
-        return fmt::format("step {} of {} is {} times as long as that of the other workers", number, who,
+        return fmt::format("step {} of {} is {} times as long as on the other workers", number, who,
                            times_text(own.span_s() / step_s_[step]));
       default:
-        return fmt::format("the operations of {} take {} of the time between their starts in step {}", who,
+        return fmt::format("the operations of {} take {} the time between their starts in step {}", who,
                            cover_text(own), number);
     }
   }
@@ -310,7 +312,7 @@ class TimeCheck {
     const double starts_s = own.last_start_s - own.first_start_s;
     if (own.passes_s > kMostTimesAsLong * starts_s)
       return fmt::format("{:.3g} times", own.passes_s / starts_s);
-    return fmt::format("{:.2g} %", 100 * own.busy_s / own.span_s());
+    return fmt::format("{:.2g} % of", 100 * own.busy_s / own.span_s());
   }
 
   const TraceIndex& index_;
@@ -333,7 +335,7 @@ Result<std::vector<ImplausibleStep>> find_implausible_steps(const OpTrace& trace
     if (auto problem = check.problem_of(step)) steps.push_back(*std::move(problem));
   }
   if (2 * steps.size() < index.steps.size() || steps.empty()) return steps;
-  return Error{fmt::format("the times of {} of {} steps cannot be used: {}; name the good steps with {}",
+  return Error{fmt::format("the times of {} of {} steps are unusable: {}; select the good steps with {}",
                            steps.size(), index.steps.size(), steps.front().problem, kOption),
                {},
                "steps"};

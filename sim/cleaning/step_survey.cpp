@@ -58,8 +58,8 @@ void resolve_repeated_steps(Survey& survey, Findings& findings) {
     }
     const InstanceRow twice = *first_repeated_op(step);
     survey.problems[i] = fmt::format(
-        "{} is recorded twice in step {}, dp_rank {}; keep one row an op (were files given twice, or two "
-        "ranks of one worker recorded?)",
+        "{} is recorded twice in step {}, dp_rank {}; keep one row per op (was a file given twice, or were "
+        "two ranks of one worker recorded?)",
         op_name(twice.op), step.step, twice.dp_rank);
     facts.is_damaged = true;
     if (facts.is_asked_for) findings.add(CleaningRule::kUnorderedRepeats, 1, step.step, survey.problems[i]);
@@ -76,7 +76,7 @@ void find_smaller_steps(Survey& survey, const CleaningOptions& options, Findings
     if (!lacks_replica && stages >= options.pp_size) continue;
     facts.is_damaged = true;
     survey.problems[i] = fmt::format(
-        "{} is missing in step {}, but the job has {} {}: its log is incomplete, or {} of the metadata "
+        "{} is missing in step {}, but the job has {} {}; either its log is incomplete or {} in the metadata "
         "is wrong",
         lacks_replica ? fmt::format("dp_rank {}", facts.shape->replicas) : fmt::format("stage {}", stages),
         survey.steps[i].step, lacks_replica ? options.dp_size : options.pp_size,
@@ -142,7 +142,7 @@ std::string what_is_missing(const StepInstances& step, const std::vector<OpKey>&
   if (replica < replicas || (!step.rows.empty() && replica <= step.rows.back().dp_rank)) {
     return fmt::format("dp_rank {} is missing in step {}", replica, step.step);
   }
-  return fmt::format("step {} has ops or replicas that other steps have not", step.step);
+  return fmt::format("step {} has ops or replicas that other steps do not have", step.step);
 }
 
 std::vector<OpKey> all_ops(const std::vector<StepInstances>& steps) {
@@ -198,7 +198,7 @@ std::string describe_difference(const StepInstances& step, const std::vector<OpK
     return fmt::format("has {} {} ops instead of {} on stage {}", count.first, to_string(kind.second),
                        count.second, kind.first);
   }
-  return "has other operations";
+  return "has different operations";
 }
 
 void report_choice(Survey& survey, const StepChoice& choice, Findings& findings) {
@@ -208,8 +208,8 @@ void report_choice(Survey& survey, const StepChoice& choice, Findings& findings)
   for (std::size_t i = 0; i < survey.steps.size(); ++i) {
     const std::int64_t step = survey.steps[i].step;
     if (i < warm_up) {
-      survey.problems[i] = fmt::format("step {} is a warm-up step: it is longer than the others and {}", step,
-                                       describe_difference(survey.steps[i], want));
+      survey.problems[i] = fmt::format("step {} is a warm-up step: it takes longer than the others and {}",
+                                       step, describe_difference(survey.steps[i], want));
       findings.add(CleaningRule::kWarmUp, 1, step, survey.problems[i]);
       continue;
     }

@@ -36,7 +36,7 @@ Error too_few_steps(const StepSurvey& survey) {
   const StepChoice& choice = survey.choice;
   if (const auto absent = absent_workers(survey.steps)) {
     return Error{
-        fmt::format("of workers there is not one row: {}; give their files too, one a host", *absent)};
+        fmt::format("there are no rows for some workers ({}); give their files too, one per host", *absent)};
   }
   std::string reason;
   std::vector<std::int64_t> kept;
@@ -46,13 +46,13 @@ Error too_few_steps(const StepSurvey& survey) {
         choice.states[i] == StepState::kDamaged || choice.states[i] == StepState::kMissing;
     if (is_damaged && reason.empty()) reason = survey.problems[i];
   }
-  const std::string counted = fmt::format("{} of {} steps are whole, want at least half: {}", choice.kept,
-                                          choice.kept + choice.damaged, reason);
+  const std::string counted = fmt::format("only {} of {} steps are complete, but at least half must be: {}",
+                                          choice.kept, choice.kept + choice.damaged, reason);
   if (kept.empty()) return Error{counted};
-  return Error{
-      fmt::format("{}; to analyse only whole steps name them with {}: {}", counted, kOption, step_list(kept)),
-      {},
-      "steps"};
+  return Error{fmt::format("{}; to analyze only the complete steps, select them with {}: {}", counted,
+                           kOption, step_list(kept)),
+               {},
+               "steps"};
 }
 
 Status check_choice(const StepSurvey& survey, const CleaningOptions& options) {
@@ -61,7 +61,7 @@ Status check_choice(const StepSurvey& survey, const CleaningOptions& options) {
     if (range.first != range.last) continue;
     for (std::size_t i = 0; i < survey.steps.size(); ++i) {
       if (survey.steps[i].step != range.first || choice.states[i] == StepState::kKept) continue;
-      return Error{fmt::format("step {} cannot be analysed: {}", range.first, survey.problems[i])};
+      return Error{fmt::format("step {} cannot be analyzed: {}", range.first, survey.problems[i])};
     }
   }
   if (!choice.shape || choice.kept < choice.damaged) return too_few_steps(survey);
@@ -156,7 +156,7 @@ std::vector<std::uint32_t> select(const TraceIndex& index, const std::vector<std
 
 Result<CleanTrace> clean_trace(OpTrace trace, const std::vector<CleaningFinding>& findings_of_readers,
                                const CleaningOptions& options) {
-  if (trace.size() == 0) return Error{"holds no ops"};
+  if (trace.size() == 0) return Error{"contains no ops"};
   if (options.strict) GOODPUT_TRY_STATUS(refuse_strictly(findings_of_readers));
   CleanTrace clean;
   note_recorded_sizes(trace, clean);

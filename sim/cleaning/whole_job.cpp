@@ -24,11 +24,11 @@ Status check_ranks(const TraceIndex& index) {
   for (std::size_t worker = 0; worker < index.ranks.size(); ++worker) {
     const auto [entry, is_new] = place_of.try_emplace(index.ranks[worker], worker);
     if (is_new) continue;
-    return Error{fmt::format(
-        "rank {} is recorded at dp_rank {}, stage {} and at dp_rank {}, stage {}; every worker needs a rank "
-        "of its own (are these files of one job?)",
-        index.ranks[worker], entry->second / stages, entry->second % stages, worker / stages,
-        worker % stages)};
+    return Error{
+        fmt::format("rank {} is recorded at dp_rank {}, stage {} and at dp_rank {}, stage {}; every worker "
+                    "needs its own rank (do these files belong to one job?)",
+                    index.ranks[worker], entry->second / stages, entry->second % stages, worker / stages,
+                    worker % stages)};
   }
   return Ok{};
 }
@@ -54,10 +54,10 @@ Status check_embedding(const TraceIndex& index) {
   };
   const auto last = static_cast<std::int16_t>(index.pp_size() - 1);
   if (!has_embedding(0) || has_embedding(last)) return Ok{};
-  return Error{fmt::format(
-      "stage 0 reduces embedding gradients with the last stage, but stage {}, the last recorded, has no "
-      "embedding-grads-all-reduce: the stages after it are missing; give their files too",
-      last)};
+  return Error{
+      fmt::format("stage 0 reduces embedding gradients with the last stage, but the last recorded stage, {}, "
+                  "has no embedding-grads-all-reduce, so later stages are missing; give their files too",
+                  last)};
 }
 
 // Because gmc = mc * pp + stage, an op of a second chunk shows how many stages the job had.
@@ -70,10 +70,10 @@ Status check_global_chunks(const TraceIndex& index) {
     counted.insert(stages);
   }
   if (counted.size() != 1 || *counted.begin() <= index.pp_size()) return Ok{};
-  return Error{
-      fmt::format("gmc counts {} stages, but only {} recorded; give the files of {} too", *counted.begin(),
-                  index.pp_size() == 1 ? "stage 0 is" : numbered("stage", 0, index.pp_size() - 1) + " are",
-                  numbered("stage", index.pp_size(), *counted.begin() - 1))};
+  return Error{fmt::format(
+      "the gmc values imply {} stages, but only {} recorded; give the files of {} too", *counted.begin(),
+      index.pp_size() == 1 ? "stage 0 is" : numbered("stage", 0, index.pp_size() - 1) + " are",
+      numbered("stage", index.pp_size(), *counted.begin() - 1))};
 }
 
 struct Span {
@@ -176,7 +176,7 @@ std::optional<std::string> miscounting_worker(const OpTrace& trace,
     const std::int64_t off = own.first() - usual.first();
     if (off == 0 || !counts_differently(own, usual, off)) continue;
     return fmt::format(
-        "rank {} (dp_rank {}, stage {}) records steps {}-{} where other workers record {}-{}: its step "
+        "rank {} (dp_rank {}, stage {}) records steps {}-{}, but other workers record {}-{}, so its step "
         "counter is off by {}; correct its step numbers",
         own.rank, place.first, place.second, own.first(), own.last(), usual.first(), usual.last(), off);
   }

@@ -22,9 +22,8 @@ std::string conflict_note(const Recording& recording, const std::vector<ClockCon
   const std::string more =
       conflicts.size() > 1 ? fmt::format(" (and {} more pairs)", conflicts.size() - 1) : "";
   return fmt::format(
-      "clocks contradict each other: {} end the same ops {:.1f} ms apart whatever offsets they have{}; "
-      "offsets "
-      "are uncertain, check which hosts the metadata gives them",
+      "clocks contradict each other: whatever their offsets, {} end the same ops {:.1f} ms apart{}; the "
+      "offsets are uncertain, so check the hosts in the metadata",
       conflict_name(recording, worst), 1e3 * std::abs(worst.apart_s), more);
 }
 
@@ -60,14 +59,17 @@ double spacing_of_times(const Recording& recording) {
 std::string what_was_done(const ClockEstimate& estimate, bool are_aligned, double spacing_s) {
   const std::string far = how_far(estimate);
   if (are_aligned)
-    return fmt::format("clocks are {} and were aligned; turn alignment of clocks off to keep them", far);
+    return fmt::format("clocks are {} and were aligned; to keep the recorded times, turn clock alignment off",
+                       far);
   if (spacing_s > kMostSpacingS)
     return fmt::format(
-        "clocks look {} and were kept: times are float32, in steps of {:.1f} ms, which looks the same; write "
-        "them as float64, or relative to the start of their step, or turn alignment of clocks on",
+        "clocks look {} but were not aligned, because float32 times in steps of {:.1f} ms look the same; "
+        "write times as float64 or relative to the start of their step, or turn clock alignment on",
         far, 1e3 * spacing_s);
   return fmt::format(
-      "clocks are {} and were kept: transfers and launch delays between workers are wrong by that", far);
+      "clocks are {} and were not aligned, so transfers and launch delays between workers are wrong by as "
+      "much",
+      far);
 }
 
 // The changes grouped by step, ascending.
@@ -101,7 +103,7 @@ class StepsWithSets {
     are_left_out_ = true;
   }
 
-  // `step 5 is left out: the clock of rank 1 was set by 500.0 ms inside it`
+  // `step 5 is left out because the clock of rank 1 jumped by 500.0 ms during it`
   void report(const Recording& recording, RecordedClocks& clocks, std::vector<std::string>& notes) const {
     std::size_t first = 0;
     if (are_left_out_ && has_first_step_) {
@@ -110,29 +112,29 @@ class StepsWithSets {
           {CleaningRule::kWarmUp,
            1,
            {numbers_.front()},
-           fmt::format("the first messages of {} in step {} end {} further apart than later ones, as while "
-                       "connections are set up",
+           fmt::format("the first messages of {} in step {} end {} further apart than later ones, as if "
+                       "connections were being set up",
                        whose(set, clocks), numbers_.front(), clock_time(std::abs(set.by_s)).substr(1))});
       first = 1;
     }
     if (first == steps_.size()) return;
     const ClockSet set = explain_changes(steps_[first], recording, clocks.estimate.clock_of_worker);
-    const std::string what = fmt::format("the clock of {} was set by {}", whose(set, clocks),
+    const std::string what = fmt::format("the clock of {} jumped by {}", whose(set, clocks),
                                          clock_time(std::abs(set.by_s)).substr(1));
     const std::vector<std::int64_t> sets(numbers_.begin() + static_cast<std::ptrdiff_t>(first),
                                          numbers_.end());
     if (!are_left_out_) {
       notes.push_back(
-          fmt::format("clocks contradict themselves: {} inside step {}, and clocks were set inside {} of {} "
-                      "steps, too many to leave out; offsets are uncertain, mend the clocks and record again",
+          fmt::format("clocks are inconsistent: {} during step {}, and clocks jumped during {} of {} steps, "
+                      "too many to leave out; the offsets are uncertain, so fix the clocks and record again",
                       what, numbers_.front(), numbers_.size(), recording.steps.size()));
       return;
     }
     const std::string more =
-        sets.size() > 1 ? fmt::format(", and {} more steps by such", sets.size() - 1) : "";
-    notes.push_back(fmt::format("step {} is left out: {} inside it{}", sets.front(), what, more));
+        sets.size() > 1 ? fmt::format(", and {} more for the same reason", sets.size() - 1) : "";
+    notes.push_back(fmt::format("step {} is left out because {} during it{}", sets.front(), what, more));
     clocks.left_out.push_back(
-        {CleaningRule::kClockSets, sets.size(), sets, fmt::format("{} inside step {}", what, sets.front())});
+        {CleaningRule::kClockSets, sets.size(), sets, fmt::format("{} during step {}", what, sets.front())});
   }
 
  private:
@@ -161,10 +163,10 @@ bool leave_out_sets(Recording& recording, const std::vector<SetStep>& sets, Name
     finding.steps.push_back(recording.steps[found.step]);
   }
   const ClockSet& first = sets.front().set;
-  const std::string what = fmt::format("the clock of {} was set by {}", name_of(first.clock),
+  const std::string what = fmt::format("the clock of {} jumped by {}", name_of(first.clock),
                                        clock_time(std::abs(first.by_s)).substr(1));
-  finding.detail = fmt::format("{} inside step {}", what, finding.steps.front());
-  notes.push_back(fmt::format("step {} is left out: {} inside it", finding.steps.front(), what));
+  finding.detail = fmt::format("{} during step {}", what, finding.steps.front());
+  notes.push_back(fmt::format("step {} is left out because {} during it", finding.steps.front(), what));
   left_out.push_back(std::move(finding));
   leave_out_steps(recording, indices);
   return true;

@@ -10,7 +10,7 @@ namespace goodput {
 void FairShare::reset(std::span<const BytesPerSecond> capacities, std::size_t flows) {
   links_.resize(capacities.size());
   for (std::size_t link = 0; link < links_.size(); ++link) {
-    GOODPUT_CHECK(capacities[link].value > 0, "a link without capacity");
+    GOODPUT_CHECK(capacities[link].value > 0, "a link must have a capacity above 0");
     links_[link].capacity = capacities[link].value;
     links_[link].visited = 0;
     links_[link].flows.clear();
@@ -21,7 +21,8 @@ void FairShare::reset(std::span<const BytesPerSecond> capacities, std::size_t fl
 }
 
 void FairShare::start(FlowId flow, std::span<const LinkId> route) {
-  GOODPUT_CHECK(flows_[flow].route.empty() && !route.empty(), "a flow starts once and on a link");
+  GOODPUT_CHECK(flows_[flow].route.empty() && !route.empty(),
+                "a flow must start only once and use at least one link");
   flows_[flow] = {.route = route};
   for (const LinkId link : route) {
     links_[link].flows.push_back(flow);
@@ -30,7 +31,7 @@ void FairShare::start(FlowId flow, std::span<const LinkId> route) {
 }
 
 void FairShare::stop(FlowId flow) {
-  GOODPUT_CHECK(!flows_[flow].route.empty(), "a flow that stops was active");
+  GOODPUT_CHECK(!flows_[flow].route.empty(), "a flow that was not active was stopped");
   for (const LinkId link : flows_[flow].route) {
     auto& sharers = links_[link].flows;
     sharers.erase(std::find(sharers.begin(), sharers.end(), flow));

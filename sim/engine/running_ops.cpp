@@ -55,7 +55,7 @@ void RunningOps::change_rate(const RateChange& change, SimTime now, StepQueue& q
     if (!running.is_compute) continue;
     const double done = before * nanoseconds(now - running.since);
     // Up to the half nanosecond by which its end was rounded.
-    GOODPUT_CHECK(done <= running.remaining * (1 + 1e-9) + before, "an op does the work it has");
+    GOODPUT_CHECK(done <= running.remaining * (1 + 1e-9) + before, "an op did more work than it has");
     running.remaining = std::max(running.remaining - done, 0.0);
     running.since = now;
     schedule_end(running, change.rate, now, queue);

@@ -23,7 +23,8 @@ bool any_negative(const Durations& durations) {
 
 StepEngine::StepEngine(const OpGraph& graph, LaneShape shape, Workers workers)
     : topology_(graph, shape.lanes(), std::move(workers)) {
-  GOODPUT_CHECK(shape.steps == 1 && shape.lanes() > 0, "a step engine runs one step, of one lane or more");
+  GOODPUT_CHECK(shape.steps == 1 && shape.lanes() > 0,
+                "a step engine must have exactly one step and at least one lane");
 }
 
 // ---- A run
@@ -54,10 +55,12 @@ void StepEngine::reset(const StepWork& work, const Disturbances& disturbances, C
 void StepEngine::check_work() const {
   const std::size_t instances = topology_.instances();
   const StepWork& work = *work_;
-  GOODPUT_CHECK(work.durations.size() == instances, "every op has a duration in every lane");
-  GOODPUT_CHECK(work.delays.empty() || work.delays.size() == instances, "all ops have a delay or none");
-  GOODPUT_CHECK(work.flow_of.empty() || work.flow_of.size() == instances, "all ops say what flow they have");
-  GOODPUT_CHECK(!any_negative(work.durations) && !any_negative(work.delays), "time runs forwards");
+  GOODPUT_CHECK(work.durations.size() == instances, "every op must have a duration in every lane");
+  GOODPUT_CHECK(work.delays.empty() || work.delays.size() == instances, "all ops or none must have a delay");
+  GOODPUT_CHECK(work.flow_of.empty() || work.flow_of.size() == instances,
+                "all ops or none must have a flow id");
+  GOODPUT_CHECK(!any_negative(work.durations) && !any_negative(work.delays),
+                "time must not be negative or run backward");
 }
 
 void StepEngine::reset_progress() {
@@ -83,13 +86,16 @@ void StepEngine::queue_disturbances(const Disturbances& disturbances) {
   running_.reset(workers);
   for (std::uint32_t i = 0; i < disturbances.rates.size(); ++i) {
     const RateChange& change = disturbances.rates[i];
-    GOODPUT_CHECK(change.at >= kStart && change.worker < workers, "a rate change of the step's workers");
-    GOODPUT_CHECK(change.rate >= 0 && std::isfinite(change.rate), "a rate is finite and not negative");
+    GOODPUT_CHECK(change.at >= kStart && change.worker < workers,
+                  "a rate change must concern a worker of the step and must not be in the past");
+    GOODPUT_CHECK(change.rate >= 0 && std::isfinite(change.rate),
+                  "a rate must be finite and must not be negative");
     queue_.push(change.at, StepPriority::kRateChange, {i, 0});
   }
   for (std::uint32_t i = 0; i < disturbances.losses.size(); ++i) {
     const WorkerLoss& loss = disturbances.losses[i];
-    GOODPUT_CHECK(loss.at >= kStart && loss.worker < workers, "a loss of one of the step's workers");
+    GOODPUT_CHECK(loss.at >= kStart && loss.worker < workers,
+                  "a loss must concern a worker of the step and must not be in the past");
     queue_.push(loss.at, StepPriority::kLoss, {i, 0});
   }
 }
@@ -106,7 +112,7 @@ bool StepEngine::advance(const Disturbances& disturbances) {
   if (flows_.is_unsettled() && (queue_.empty() || queue_.next_time() > now_)) flows_.settle(now_, queue_);
   if (queue_.empty()) return false;
   const StepQueue::Event event = queue_.pop();
-  GOODPUT_CHECK(event.time >= now_, "time runs forwards");
+  GOODPUT_CHECK(event.time >= now_, "time must not be negative or run backward");
   now_ = event.time;
   const auto [id, lane] = event.payload;
   switch (event.priority) {
@@ -155,7 +161,7 @@ std::string StepEngine::describe_blocked() const {
   const auto first = static_cast<std::size_t>(std::find(outcome_.ends.begin(), outcome_.ends.end(), kNever) -
                                               outcome_.ends.begin());
   return fmt::format(
-      "{} of {} ops never end although no worker is lost or stalled; the first is op {} of lane {}",
+      "{} of {} ops never end although no worker is lost or stalled; the first is op {} in lane {}",
       outcome_.ends.size() - ended_, outcome_.ends.size(), first / topology_.lanes(),
       first % topology_.lanes());
 }
@@ -173,7 +179,7 @@ void StepEngine::become_ready(OpInstance at) {
 
 void StepEngine::start(OpInstance at) {
   SimTime& started = outcome_.starts[topology_.index(at)];
-  GOODPUT_CHECK(started == kNever, "an op starts once");
+  GOODPUT_CHECK(started == kNever, "an op was started twice");
   if (is_lost(at)) return;
   started = now_;
   if (topology_.is_grouped(at.op)) {
@@ -215,7 +221,7 @@ void StepEngine::end_at(OpInstance at, SimTime time) {
 
 void StepEngine::end(OpInstance at) {
   SimTime& ended = outcome_.ends[topology_.index(at)];
-  GOODPUT_CHECK(ended == kNever, "an op ends once");
+  GOODPUT_CHECK(ended == kNever, "an op was ended twice");
   ended = now_;
   outcome_.end = now_;
   ++ended_;

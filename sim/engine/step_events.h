@@ -30,7 +30,7 @@ using StepQueue = EventQueue<StepPriority, StepSubject>;
 
 // To the nearest nanosecond: how the end of everything that goes at some rate is rounded.
 [[nodiscard]] inline SimDuration nearest_ns(std::chrono::duration<double, std::nano> duration) {
-  GOODPUT_CHECK(duration.count() < 9e18, "an op takes longer than time is counted");
+  GOODPUT_CHECK(duration.count() < 9e18, "an op takes longer than the simulator can represent (292 years)");
   return std::chrono::round<SimDuration>(duration);
 }
 

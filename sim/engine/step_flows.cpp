@@ -30,17 +30,19 @@ void StepFlows::reset(const StepWork& work, const StepTopology& topology) {
 
 void StepFlows::check_routes() const {
   const std::size_t links = work_->links.size();
-  for (const BytesPerSecond link : work_->links) GOODPUT_CHECK(link.value > 0, "a link has a capacity");
+  for (const BytesPerSecond link : work_->links)
+    GOODPUT_CHECK(link.value > 0, "a link must have a capacity above 0");
   std::vector<FlowId> last_flow(links, kNoFlow);  // by link
   for (FlowId id = 0; id < work_->flows.size(); ++id) {
     const Flow& flow = work_->flows[id];
     const std::size_t end = std::size_t{flow.first_link} + flow.link_count;
     GOODPUT_CHECK(flow.size >= Bytes{0} && flow.latency >= SimDuration{0},
-                  "a flow moves something or nothing");
-    GOODPUT_CHECK(flow.link_count > 0 || flow.size == Bytes{0}, "a flow that moves bytes needs a link");
-    GOODPUT_CHECK(end <= work_->routes.size(), "a flow has its route");
+                  "a flow must not have a negative size or latency");
+    GOODPUT_CHECK(flow.link_count > 0 || flow.size == Bytes{0}, "a flow that moves bytes must use a link");
+    GOODPUT_CHECK(end <= work_->routes.size(), "the route of a flow must be within the list of routes");
     for (const LinkId link : route_of(flow)) {
-      GOODPUT_CHECK(link < links && last_flow[link] != id, "a flow crosses links there are, each once");
+      GOODPUT_CHECK(link < links && last_flow[link] != id,
+                    "a flow must cross existing links, each only once");
       last_flow[link] = id;
     }
   }
@@ -63,7 +65,7 @@ void StepFlows::list_flow_ops(const StepTopology& topology) {
   flow_ops_.clear();
   if (work_->flow_of.empty()) return;
   for (const FlowId flow : work_->flow_of) {
-    GOODPUT_CHECK(flow == kNoFlow || flow < flows_.size(), "a flow that is not there");
+    GOODPUT_CHECK(flow == kNoFlow || flow < flows_.size(), "an op refers to a flow that does not exist");
     if (flow != kNoFlow) ++first_flow_op_[flow];
   }
   std::partial_sum(first_flow_op_.begin(), first_flow_op_.end(), first_flow_op_.begin());
@@ -77,7 +79,8 @@ void StepFlows::list_flow_ops(const StepTopology& topology) {
   for (FlowId flow = 0; flow < flows_.size(); ++flow) {
     const auto ops = ops_of(flow);
     const auto meet = [&](OpInstance at) { return topology.meets(at, ops.front()); };
-    GOODPUT_CHECK(std::all_of(ops.begin(), ops.end(), meet), "a flow belongs to ops that meet");
+    GOODPUT_CHECK(std::all_of(ops.begin(), ops.end(), meet),
+                  "all ops of a flow must belong to the same group");
   }
 }
 
@@ -135,7 +138,8 @@ void StepFlows::update_rate(State& flow, double rate, SimTime now) {
   if (flow.rate == rate) return;
   const double moved = flow.rate * to_seconds(now - flow.since);
   // Up to the half nanosecond by which its end was rounded.
-  GOODPUT_CHECK(moved <= flow.remaining * (1 + 1e-9) + flow.rate * 1e-9, "a flow moves what it has");
+  GOODPUT_CHECK(moved <= flow.remaining * (1 + 1e-9) + flow.rate * 1e-9,
+                "a flow moved more bytes than it has");
   flow.remaining = std::max(flow.remaining - moved, 0.0);
   flow.since = now;
   flow.rate = rate;

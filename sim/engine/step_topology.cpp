@@ -10,7 +10,7 @@ namespace goodput {
 StepTopology::StepTopology(const OpGraph& graph, std::size_t lanes, Workers workers)
     : graph_(graph), lanes_(lanes), workers_(std::move(workers)) {
   if (workers_.of_op.empty()) workers_.of_op.assign(graph.size(), 0);
-  GOODPUT_CHECK(workers_.of_op.size() == graph.size(), "every op has a worker");
+  GOODPUT_CHECK(workers_.of_op.size() == graph.size(), "every op must have a worker");
   if (graph.size() > 0) {
     const WorkerId last = *std::max_element(workers_.of_op.begin(), workers_.of_op.end());
     worker_count_ = last + (lanes_ - 1) * workers_.per_lane + 1;
@@ -51,7 +51,7 @@ void StepTopology::number_meetings() {
       meeting_sizes_.push_back(static_cast<std::uint32_t>(unit.count * blocks.members_of(block).size()));
     }
   }
-  GOODPUT_CHECK(meeting_sizes_.size() < kNoMeeting, "too many meetings");
+  GOODPUT_CHECK(meeting_sizes_.size() < kNoMeeting, "too many groups of ops");
 }
 
 }  // namespace goodput

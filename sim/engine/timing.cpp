@@ -38,8 +38,8 @@ void synchronize(double* row, LaneShape shape, const ReplicaPartition& partition
 
 TimingEngine::TimingEngine(const OpGraph& graph, LaneShape shape, std::span<const OpId> finish_ops, Keep keep)
     : graph_(graph), shape_(shape), keep_(keep), is_finish_(graph.size(), 0) {
-  GOODPUT_CHECK(shape.steps > 0 && shape.replicas > 0, "a timing engine needs a lane");
-  GOODPUT_CHECK(graph.fits(shape.replicas), "the groups of the graph are of another number of replicas");
+  GOODPUT_CHECK(shape.steps > 0 && shape.replicas > 0, "a timing engine must have at least one lane");
+  GOODPUT_CHECK(graph.fits(shape.replicas), "the groups of the graph are for a different number of replicas");
   for (const OpId op : finish_ops) is_finish_[op] = 1;
   assign_slots();
   scratch_.resize(2 * shape_.stride());
@@ -142,7 +142,7 @@ std::vector<double> TimingEngine::finish_times() const {
 }
 
 std::vector<double> TimingEngine::spans() const {
-  GOODPUT_CHECK(keep_ != Keep::kFinishTimes, "spans are not kept");
+  GOODPUT_CHECK(keep_ != Keep::kFinishTimes, "spans were not kept");
   std::vector<double> result = over_replicas(last_end_, shape_, std::max<double>);
   const std::vector<double> first = over_replicas(first_start_, shape_, std::min<double>);
   for (std::size_t step = 0; step < result.size(); ++step) result[step] -= first[step];
@@ -150,12 +150,12 @@ std::vector<double> TimingEngine::spans() const {
 }
 
 std::span<const double> TimingEngine::starts(OpId op) const {
-  GOODPUT_CHECK(keep_ == Keep::kAllTimes, "starts are not kept");
+  GOODPUT_CHECK(keep_ == Keep::kAllTimes, "starts were not kept");
   return std::span(starts_).subspan(op * shape_.stride(), shape_.stride());
 }
 
 std::span<const double> TimingEngine::ends(OpId op) const {
-  GOODPUT_CHECK(keep_ == Keep::kAllTimes, "ends are not kept");
+  GOODPUT_CHECK(keep_ == Keep::kAllTimes, "ends were not kept");
   return {end_row(op), shape_.stride()};
 }
 

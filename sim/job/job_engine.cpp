@@ -22,9 +22,10 @@ class JobRun {
     if (goal_.until) until_ = *goal_.until;
     if (const auto known = failures_.end(); known && *known < until_) {
       until_ = *known;
-      at_until_ = "the trace of the nodes ends here";
+      at_until_ = "the node trace ends here";
     }
-    GOODPUT_CHECK(until_ != kNoTime || goal_.samples || goal_.steps, "a run without an end");
+    GOODPUT_CHECK(until_ != kNoTime || goal_.samples || goal_.steps,
+                  "a run must have a time limit or a number of samples or steps");
   }
 
   JobResult run() && {
@@ -63,14 +64,14 @@ class JobRun {
     pass_to(wake_);
     const Response response = policy_.on_wake(view());
     set_wake();
-    GOODPUT_CHECK(wake_ > now_, "a policy wants to be woken again at once");
+    GOODPUT_CHECK(wake_ > now_, "a policy asked to be woken again immediately");
     if (is_in_vain()) return stop_in_vain();
     respond(response);
   }
 
   void set_wake() {
     wake_ = policy_.wake_at();
-    GOODPUT_CHECK(wake_ >= now_, "a policy wants to be woken in the past");
+    GOODPUT_CHECK(wake_ >= now_, "a policy asked to be woken in the past");
   }
 
   [[nodiscard]] SimTime activity_end() const { return activity_ == Activity::kWaiting ? kNoTime : ends_; }
@@ -89,7 +90,7 @@ class JobRun {
 
   void take_events() {
     while (event_ && event_->time <= now_) {
-      GOODPUT_CHECK(event_->time == now_, "events of nodes are not in order");
+      GOODPUT_CHECK(event_->time == now_, "node events are not in order");
       members_.apply(*event_, change_);
       event_ = failures_.next();
     }
@@ -104,7 +105,8 @@ class JobRun {
     const bool must_stop = loses_worker();
     const Response response = policy_.on_change(view(), change_);
     set_wake();
-    GOODPUT_CHECK(response == Response::kInterrupt || !must_stop, "a policy trains on with a lost node");
+    GOODPUT_CHECK(response == Response::kInterrupt || !must_stop,
+                  "a policy continues training with a lost node");
     if (is_in_vain()) return stop_in_vain();
     respond(response);
   }
@@ -156,7 +158,7 @@ class JobRun {
       result_.first_saving = {working_, course_.checkpoints[storage].interval};
     }
     if (is_vain_decision()) {
-      return stop(fmt::format("the job gets no further than step {}: {} recoveries in a row came to nothing",
+      return stop(fmt::format("the job does not get past step {}: {} recoveries in a row made no progress",
                               best_step_, kMostVainDecisions));
     }
     next_phase();
@@ -186,10 +188,10 @@ class JobRun {
   }
 
   void check_workers() const {
-    GOODPUT_CHECK(!course_.nodes.empty(), "a job trains without nodes");
+    GOODPUT_CHECK(!course_.nodes.empty(), "a job must not train without nodes");
     GOODPUT_CHECK(std::all_of(course_.nodes.begin(), course_.nodes.end(),
                               [this](NodeId node) { return members_.contains(node); }),
-                  "a job uses nodes that are not there");
+                  "a job must not use nodes that do not exist");
   }
 
   void begin(Activity activity, SimTime ends) {
@@ -208,11 +210,11 @@ class JobRun {
   // Trains up to the next step at which something changes: the pace, the policy's mind, the end.
   void train() {
     const Pace pace = policy_.pace(books_.here().step);
-    GOODPUT_CHECK(pace.step > SimDuration{}, "a step that takes no time");
+    GOODPUT_CHECK(pace.step > SimDuration{}, "a step must take time");
     GOODPUT_CHECK(pace.until > books_.here().step && course_.decide_at_step > books_.here().step,
-                  "a policy plans for a step that is over");
+                  "a policy made a plan for a step that is already over");
     GOODPUT_CHECK(course_.samples_per_step >= 0 && (course_.samples_per_step > 0 || !goal_.samples),
-                  "steps without samples");
+                  "steps must have samples");
     training_ = {books_.here().step, pace.step, course_.checkpoints};
     stretch_ = std::min({pace.until, course_.decide_at_step, last_step()}) - books_.here().step;
     begin(Activity::kTraining, kNoTime);
@@ -319,17 +321,17 @@ class JobRun {
     return "the job " + (course_.reason.empty() ? std::string("waits") : course_.reason);
   }
   [[nodiscard]] std::string nothing_to_wait_for() const {
-    return fmt::format("{}, has {}, and nothing will change any more", why_waiting(), members_.count());
+    return fmt::format("{}, has {}, and no more node changes are coming", why_waiting(), members_.count());
   }
   void stop_in_vain() {
     cut_activity();
-    stop(
-        fmt::format("{}; {} changes of the nodes and wake-ups did not help", why_waiting(), kMostVainEvents));
+    stop(fmt::format("{}; {} node changes and policy wake-ups made no progress", why_waiting(),
+                     kMostVainEvents));
   }
   void stop_waiting() {
     cut_activity();
     if (activity_ == Activity::kWaiting) return stop(nothing_to_wait_for());
-    stop("the job does not end in the 292 years that the clock can count");
+    stop("the job does not finish within 292 years, the longest time that the simulator can represent");
   }
 
   void settle() {
@@ -354,8 +356,7 @@ class JobRun {
     GOODPUT_CHECK(ledger.total() == now_.time_since_epoch(), "the job's time does not add up");
     GOODPUT_CHECK(ledger.node_total() == members_.node_time(now_), "the nodes' time does not add up");
     for (std::size_t i = 0; i < kTimeBucketCount; ++i) {
-      GOODPUT_CHECK(ledger.time[i] >= SimDuration{} && ledger.node_time[i] >= 0,
-                    "less than no time was spent");
+      GOODPUT_CHECK(ledger.time[i] >= SimDuration{} && ledger.node_time[i] >= 0, "a negative time was spent");
     }
     recorder_.ended(result_.stopped, now_);
   }

@@ -42,7 +42,7 @@ class Phases {
  public:
   void add(TimeBucket bucket, SimDuration duration) {
     if (duration <= SimDuration{}) return;
-    GOODPUT_CHECK(count_ < phases_.size(), "a recovery has more phases than there is room for");
+    GOODPUT_CHECK(count_ < phases_.size(), "a recovery has too many phases");
     phases_[count_++] = {bucket, duration};
   }
   [[nodiscard]] std::span<const Phase> all() const { return {phases_.data(), count_}; }

@@ -39,11 +39,12 @@ SimDuration SteadyTraining::time_of_last_step(std::int64_t steps) const {
 }
 
 std::int64_t SteadyTraining::steps_in(SimDuration elapsed) const {
-  GOODPUT_CHECK(step > SimDuration{} && elapsed >= SimDuration{}, "steps take time, and time goes forwards");
+  GOODPUT_CHECK(step > SimDuration{} && elapsed >= SimDuration{},
+                "steps must take time, and time must not run backward");
   const CheckpointRule& memory = rule_of(*this, CheckpointLevel::kMemory);
   const CheckpointRule& storage = rule_of(*this, CheckpointLevel::kStorage);
   GOODPUT_CHECK(memory.interval == 0 || storage.interval % memory.interval == 0,
-                "checkpoints in storage are not at every n-th one in memory");
+                "the storage checkpoint interval must be a multiple of the in-memory interval");
   // First up to the last save in storage, then to the last one in memory, then the steps behind it. `room`:
   // the step from here that ends with a save which there is no time for any more.
   std::int64_t done = 0;

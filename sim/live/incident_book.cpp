@@ -213,7 +213,7 @@ IncidentChanges IncidentBook::take_hidden(const std::vector<StepFault>& faults) 
 
 Incident IncidentBook::explain(const std::string& key, Verdict verdict) {
   Incident* incident = incidents_.find(key);
-  GOODPUT_CHECK(incident != nullptr, "an open incident: " + key);
+  GOODPUT_CHECK(incident != nullptr, "no open incident has the key " + key);
   const bool is_covered = std::ranges::any_of(incidents_.all(), [&](const Incident& other) {
     return other.key != key && covers(other.verdict, verdict, layout_);
   });
@@ -598,7 +598,7 @@ Verdict IncidentBook::verdict_on_cause(const std::string& key, const CauseRule& 
       began_before = true;
     }
   }
-  GOODPUT_CHECK(!faults.empty(), "a cause that the latest step shows");
+  GOODPUT_CHECK(!faults.empty(), "the latest step must show the cause");
   if (began_before && back == recent_.steps().size()) since.reset();  // as far as the steps tell, always
   const auto on_subject = [&faults](const std::string& subject) {
     return std::ranges::find_if(faults,
@@ -656,7 +656,7 @@ double IncidentBook::mean_over(const WatchedSubject& subject, double RecentStep:
     sum += steps[steps.size() - back].*figure;
     ++known;
   }
-  GOODPUT_CHECK(known > 0, "the latest step shows the subject");
+  GOODPUT_CHECK(known > 0, "the latest step must show the subject");
   return sum / static_cast<double>(known);
 }
 

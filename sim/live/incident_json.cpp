@@ -95,7 +95,7 @@ Result<std::vector<IncidentEvidence>> read_evidence(std::string_view text) {
     }
     return evidence;
   } catch (const JsonError&) {
-    return Error{"holds evidence of an incident that is damaged"};
+    return Error{"contains damaged evidence of an incident"};
   }
 }
 

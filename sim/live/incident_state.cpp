@@ -160,8 +160,10 @@ Status IncidentBook::read_state(std::string_view text) {
     const int version = state.at("version").get<int>();
     if (version == kAlertsVersion) return Ok{};
     if (version != kStateVersion)
-      return Error{fmt::format("the state of incidents has version {}, and this goodput knows {} only",
-                               version, kStateVersion)};
+      return Error{
+          fmt::format("the stored incident state has format version {}, but this version of goodput reads "
+                      "only format version {}",
+                      version, kStateVersion)};
     has_step_ = !state.at("latest").is_null();
     if (has_step_) latest_ = step_id_from(state.at("latest"));
     forgotten_ = step_id_from(state.at("forgotten"));
@@ -187,7 +189,7 @@ Status IncidentBook::read_state(std::string_view text) {
       if (watch != watches_.end()) read_watch(one, *watch);
     }
   } catch (const JsonError&) {
-    return Error{"the state of incidents is damaged: goodput did not write it"};
+    return Error{"the stored state of incidents is damaged: goodput did not write it"};
   }
   return Ok{};
 }

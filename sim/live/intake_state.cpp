@@ -97,7 +97,7 @@ std::string to_text(const IntakeState& state) {
 }
 
 Result<IntakeState> read_intake_state(std::string_view text) {
-  const Error broken{"what is stored of the job's steps is no such text"};
+  const Error broken{"the stored step state of the job is damaged"};
   const std::size_t end = text.find("\n\n");
   if (end == std::string_view::npos) return broken;
   IntakeState state;

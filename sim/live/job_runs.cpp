@@ -82,7 +82,7 @@ bool JobRuns::is_whole(StepId id) const {
 }
 
 void JobRuns::finish(StepId id, std::optional<double> end_s, bool is_whole) {
-  GOODPUT_CHECK(id.run <= latest(), "a run of the job");
+  GOODPUT_CHECK(id.run <= latest(), "the job has no such run");
   Run& run = runs_[static_cast<std::size_t>(id.run)];
   const std::optional<std::int64_t> last = run.finished.last();
   if (end_s && (!last || id.step > *last)) run.end_s = end_s;
@@ -106,7 +106,7 @@ std::string JobRuns::save() const {
 }
 
 Result<JobRuns> JobRuns::restore(std::string_view text) {
-  const Error broken{"the stored runs of the job are no such text"};
+  const Error broken{"the stored runs of the job are damaged"};
   JobRuns runs;
   runs.runs_.clear();
   while (!text.empty()) {

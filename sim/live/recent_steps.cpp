@@ -8,7 +8,7 @@ namespace goodput {
 
 RecentStep recent_step_of(const StepResult& step) {
   const StepTotals& totals = step.totals;
-  GOODPUT_CHECK(totals.status == StepStatus::kAnalysed, "a step that was analyzed");
+  GOODPUT_CHECK(totals.status == StepStatus::kAnalysed, "the step must have been analyzed");
   return {totals.id,   totals.slowdown,     totals.lost_s(),
           step.faults, totals.worst_worker, totals.worst_slowdown};
 }

@@ -86,7 +86,7 @@ Verdict straggling_verdict(double slowdown, double lost_s, SeenSteps seen) {
       "found.",
       100 * share, slowdown, to_text(seen));
   verdict.next_check =
-      "look at the map of the workers in these steps: a row is a replica, a column is a stage";
+      "look at the worker map of these steps (each row is a replica, each column is a stage)";
   return verdict;
 }
 
@@ -144,9 +144,9 @@ Verdict worsening_verdict(const SlowdownTrend& trend, const std::vector<std::int
   verdict.subject = {"job", "job"};
   verdict.since_step = steps[trend.onset];
   verdict.sentence = fmt::format(
-      "This job is getting slower: S rose by {:.2f} to {:.2f} within {} steps, from about step {} on.",
+      "This job is getting slower: S rose by {:.2f} to {:.2f} within {} steps, starting at about step {}.",
       trend.rise, trend.last, steps.size(), steps[trend.onset]);
-  verdict.next_check = "compare the map of the workers now with the one before that step";
+  verdict.next_check = "compare the current worker map with the one before that step";
   return verdict;
 }
 

@@ -91,7 +91,7 @@ SlowdownShape slowdown_shape(std::span<const double> worker_slowdown, std::int32
                              std::int32_t pp_size, double slowdown) {
   GOODPUT_CHECK(!worker_slowdown.empty() && worker_slowdown.size() == static_cast<std::size_t>(dp_size) *
                                                                           static_cast<std::size_t>(pp_size),
-                "a slowdown a worker");
+                "there must be one slowdown per worker");
   const ExcessMap map(worker_slowdown, dp_size, pp_size);
   if (std::max(slowdown - 1, map.largest()) < kSlow) return SlowdownShape::kNone;
   if (map.largest() < kLeastExcess) return SlowdownShape::kOther;
@@ -106,7 +106,7 @@ SlowdownShape slowdown_shape(std::span<const double> worker_slowdown, std::int32
 
 SlowdownShape slowdown_shape_over(std::span<const std::vector<double>> maps, std::int32_t dp_size,
                                   std::int32_t pp_size, double slowdown) {
-  GOODPUT_CHECK(!maps.empty(), "a map at least");
+  GOODPUT_CHECK(!maps.empty(), "there must be at least one map");
   std::vector<double> mean(maps.front().size());
   for (const std::vector<double>& map : maps) {
     for (std::size_t i = 0; i < mean.size(); ++i) mean[i] += map[i] / static_cast<double>(maps.size());

@@ -87,7 +87,7 @@ std::string describe_missing(const OpenStep& step, const MissingWorkers& missing
   const bool any_rows = std::ranges::any_of(missing.places, [&](const WorkerPlace& place) {
     return step.workers.contains({place.dp_rank, place.stage});
   });
-  return fmt::format("of {} of {} workers {} rows came: {}", missing.count,
+  return fmt::format("{2} rows arrived from {0} of {1} workers: {3}", missing.count,
                      static_cast<std::uint64_t>(sizes.first) * static_cast<std::uint64_t>(sizes.second),
                      any_rows ? "too few" : "no", names);
 }

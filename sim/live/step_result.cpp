@@ -7,7 +7,7 @@
 namespace goodput {
 
 WorkerPlace place_of(const JobLayout& shape, std::size_t worker) {
-  GOODPUT_CHECK(worker < shape.workers(), "a worker of the job");
+  GOODPUT_CHECK(worker < shape.workers(), "the job has no such worker");
   const auto stages = static_cast<std::size_t>(shape.pp_size);
   WorkerPlace place{
       static_cast<std::int32_t>(worker / stages), static_cast<std::int32_t>(worker % stages), -1, {}};

@@ -27,17 +27,17 @@ config::Value link(LinkSpec& link, std::string_view rate_key, double rate_unit,
     return {
         {rate_key, Need::kRequired, config::number(link.bandwidth, kRate, rate_unit), rate_meaning},
         {"efficiency", Need::kOptional, config::number(link.efficiency, config::kFraction),
-         "what large messages reach of it"},
+         "share of the bandwidth that large messages reach"},
         {"latency_us", Need::kOptional, config::number(link.latency, kLatency, 1us),
-         "of one message, start-up of a kernel included"},
+         "latency of one message, including the kernel launch"},
         {"hop_latency_us", Need::kOptional, config::number(link.hop_latency, kLatency, 1us),
-         "of every further step of a ring or tree"},
+         "latency of each step of a ring or tree after the first"},
         {"send_gb_per_s", Need::kOptional,
          config::number([&link] { return rate_in_giga(link.send); },
                         [&link](double value) { link.send = BytesPerSecond{value * kGiga}; }, kRate),
-         "of one send from a pipeline stage to the next; absent: bandwidth times efficiency"},
+         "rate of one send from a pipeline stage to the next (default: bandwidth times efficiency)"},
         {"in_network_reduction", Need::kOptional, config::flag(link.in_network_reduction),
-         "switches add up (NVLS, SHARP): an all-reduce moves its bytes once"},
+         "switches do the reduction (NVLS, SHARP), so an all-reduce moves its bytes only once"},
     };
   };
   return config::object({[] { return true; }, fields, []() -> Status { return Ok{}; }});
@@ -73,41 +73,42 @@ FlopsPerSecond GpuSpec::rated(Precision precision) const {
     case Precision::kFp8:
       return fp8.value_or(bf16);
   }
-  GOODPUT_CHECK(false, "no such precision");
+  GOODPUT_CHECK(false, "unknown precision");
 }
 
 config::Fields config_fields(GpuSpec& gpu) {
   return {
-      {"name", Need::kRequired, config::text(gpu.name), "as the vendor calls it"},
+      {"name", Need::kRequired, config::text(gpu.name), "vendor's name for the GPU"},
       {"bf16_tflops", Need::kRequired, config::number(gpu.bf16, kRate, kTera),
        "dense tensor-core rate for 16-bit inputs, 32-bit accumulation"},
       {"fp8_tflops", Need::kOptional, config::number(gpu.fp8, kRate, kTera),
-       "dense; absent: the GPU has none"},
-      {"fp32_tflops", Need::kRequired, config::number(gpu.fp32, kRate, kTera), "without tensor cores"},
+       "dense tensor-core rate for FP8; omit it if the GPU has no FP8"},
+      {"fp32_tflops", Need::kRequired, config::number(gpu.fp32, kRate, kTera), "rate without tensor cores"},
       {"tf32_tflops", Need::kOptional, config::number(gpu.tf32, kRate, kTera),
-       "dense tensor-core rate for 32-bit inputs; absent: the GPU has none"},
+       "dense tensor-core rate for 32-bit inputs; omit it if the GPU has none"},
       {"memory_gib", Need::kRequired, config::number(gpu.memory, config::between(0.001, 1e6), kGibi),
-       "that a job can use"},
+       "memory that a job can use"},
       {"memory_gb_per_s", Need::kRequired, config::number(gpu.memory_bandwidth, kRate, kGiga),
-       "of its memory"},
+       "memory bandwidth"},
       {"multiprocessors", Need::kRequired, config::integer(gpu.multiprocessors, 1, 100'000), "SMs"},
-      {"host_gb_per_s", Need::kOptional, host_link(gpu), "of the link to host memory, per direction"},
+      {"host_gb_per_s", Need::kOptional, host_link(gpu),
+       "bandwidth of the link to host memory, per direction"},
   };
 }
 
 config::Fields config_fields(StorageSpec& storage) {
   return {
       {"write_gb_per_s", Need::kRequired, config::number(storage.write_per_node, kRate, kGiga),
-       "of one node to shared storage"},
+       "write rate from one node to shared storage"},
       {"read_gb_per_s", Need::kRequired, config::number(storage.read_per_node, kRate, kGiga),
-       "of one node from shared storage"},
+       "read rate from shared storage to one node"},
   };
 }
 
 config::Fields config_fields(PodSpec& pod) {
   return {
       {"nodes", Need::kRequired, config::integer(pod.nodes, 1, kMostNodes),
-       "consecutive nodes that share switches"},
+       "number of consecutive nodes that share switches"},
       {"oversubscription", Need::kRequired, config::number(pod.oversubscription, config::between(1, 1000)),
        "bandwidth of the pod's NICs divided by that of its links to other pods"},
   };
@@ -115,22 +116,24 @@ config::Fields config_fields(PodSpec& pod) {
 
 config::Fields config_fields(ClusterSpec& cluster) {
   return {
-      {"name", Need::kRequired, config::text(cluster.name), "for reports"},
-      {"nodes", Need::kRequired, config::integer(cluster.nodes, 1, kMostNodes), "all there are"},
+      {"name", Need::kRequired, config::text(cluster.name), "name shown in reports"},
+      {"nodes", Need::kRequired, config::integer(cluster.nodes, 1, kMostNodes), "total number of nodes"},
       {"gpus_per_node", Need::kRequired, config::integer(cluster.gpus_per_node, 1, kMostGpusPerNode),
-       "in one NVLink or PCIe domain"},
-      {"gpu", Need::kRequired, config::object(cluster.gpu), "one GPU"},
+       "GPUs of a node, all in one NVLink or PCIe domain"},
+      {"gpu", Need::kRequired, config::object(cluster.gpu), "the GPU model"},
       {"intra_node", Need::kRequired,
-       link(cluster.intra_node, "bandwidth_gb_per_s", kGiga, "of a GPU, one direction, gigabytes"),
+       link(cluster.intra_node, "bandwidth_gb_per_s", kGiga,
+            "bandwidth per GPU and direction, in gigabytes per second"),
        "NVLink or PCIe between the GPUs of a node"},
       {"inter_node", Need::kRequired,
-       link(cluster.inter_node, "bandwidth_gbps", kGigabit, "of a NIC, one direction, gigabits"),
+       link(cluster.inter_node, "bandwidth_gbps", kGigabit,
+            "bandwidth per NIC and direction, in gigabits per second"),
        "the network between nodes"},
       {"nics_per_node", Need::kRequired, config::number(cluster.nics_per_node, config::between(0.001, 1000)),
-       "0.5: two nodes share one"},
+       "NICs per node (0.5: two nodes share one)"},
       {"pod", Need::kOptional, written_if_given(cluster.pod),
        "groups of nodes with less bandwidth between them than within them"},
-      {"storage", Need::kOptional, config::object(cluster.storage), "where checkpoints go"},
+      {"storage", Need::kOptional, config::object(cluster.storage), "shared storage for checkpoints"},
       config::tier(cluster.tier),
   };
 }

@@ -18,7 +18,7 @@ bool is_among(const std::vector<NodeId>& ids, NodeId node) {
 }  // namespace
 
 double Membership::speed(NodeId node) const {
-  GOODPUT_CHECK(contains(node), "the speed of a node that is not there");
+  GOODPUT_CHECK(contains(node), "the node does not exist");
   if (slow_.empty()) return 1;
   const auto slow = slow_.find(node);
   return slow == slow_.end() ? 1 : slow->second;
@@ -48,7 +48,7 @@ NodeTime Membership::node_time(SimTime now) const {
 
 void Membership::apply(const NodeEvent& event, NodeChange& change) {
   GOODPUT_CHECK(contains(event.node) != (event.kind == NodeEvent::Kind::kAdd),
-                "a node was added twice, or is not there to be removed");
+                "a node was added twice, or an event concerns a node that does not exist");
   switch (event.kind) {
     case NodeEvent::Kind::kAdd:
       nodes_.insert(event.node);
@@ -62,7 +62,7 @@ void Membership::apply(const NodeEvent& event, NodeChange& change) {
       insert_sorted(change.lost, event.node);
       return;
     case NodeEvent::Kind::kSpeed:
-      GOODPUT_CHECK(event.speed > 0 && event.speed <= 1, "the speed of a node is not in (0, 1]");
+      GOODPUT_CHECK(event.speed > 0 && event.speed <= 1, "the speed of a node must be above 0 and at most 1");
       if (event.speed == 1)
         slow_.erase(event.node);
       else

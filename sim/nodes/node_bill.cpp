@@ -32,7 +32,7 @@ void NodeBill::pass(SimTime begin, SimTime end) {
   for (std::size_t i = 0; i < pools_.size(); ++i) {
     const PricedNodes& pool = pools_[i];
     const bool is_reserved = pool.billing == Billing::kReserved;
-    GOODPUT_CHECK(!is_reserved || held_[i] <= pool.reserved(), "more nodes than are reserved");
+    GOODPUT_CHECK(!is_reserved || held_[i] <= pool.reserved(), "more nodes are held than are reserved");
     const std::int32_t paid = is_reserved ? pool.reserved() : held_[i];
     missing_ += NodeTime{paid - held_[i]} * (end - begin).count();
     if (!pool.prices.is_free()) usd_[i] += paid * pool.prices.cost(begin, end);

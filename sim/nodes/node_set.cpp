@@ -7,7 +7,7 @@
 namespace goodput {
 
 bool NodeSet::insert(NodeId node) {
-  GOODPUT_CHECK(node >= 0, "a node with a negative id");
+  GOODPUT_CHECK(node >= 0, "a node id must not be negative");
   const std::size_t word = static_cast<std::size_t>(node) / 64;
   if (word >= words_.size()) {
     words_.resize(word + 1);

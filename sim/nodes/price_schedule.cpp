@@ -19,9 +19,9 @@ PriceSchedule::PriceSchedule(double usd_per_node_hour)
 PriceSchedule::PriceSchedule(std::span<const SpotPrice> prices) : prices_(prices.begin(), prices.end()) {
   double usd = 0;
   for (std::size_t i = 0; i < prices_.size(); ++i) {
-    GOODPUT_CHECK(prices_[i].usd_per_node_hour >= 0, "a negative price");
+    GOODPUT_CHECK(prices_[i].usd_per_node_hour >= 0, "a price must not be negative");
     if (i > 0) {
-      GOODPUT_CHECK(prices_[i - 1].time < prices_[i].time, "prices are not in order");
+      GOODPUT_CHECK(prices_[i - 1].time < prices_[i].time, "prices must be in order of time");
       usd += hours(prices_[i].time - prices_[i - 1].time) * prices_[i - 1].usd_per_node_hour;
     } else {
       prices_[i].time = SimTime{};

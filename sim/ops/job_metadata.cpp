@@ -50,10 +50,10 @@ Status check_recorded_sizes(std::int64_t dp_size, std::int64_t pp_size, std::int
     const std::string missing = said == recorded + 1
                                     ? fmt::format("{} {} is", part, recorded)
                                     : fmt::format("{}s {} to {} are", part, recorded, said - 1);
-    return Error{
-        fmt::format("says {}, the trace shows {}: {} missing; give all files of the job, or correct it", said,
-                    recorded, missing),
-        {.pointer = fmt::format("/{}", key)}};
+    return Error{fmt::format("is {}, but the trace contains only {}: {} missing; give all files of the job, "
+                             "or correct the metadata",
+                             said, recorded, missing),
+                 {.pointer = fmt::format("/{}", key)}};
   };
   GOODPUT_TRY_STATUS(compare("dp_size", "dp_rank", dp_size, recorded_dp_size));
   return compare("pp_size", "stage", pp_size, recorded_pp_size);
@@ -64,7 +64,7 @@ std::vector<std::string> metadata_warnings(const JobMetadata& job, const TraceIn
   const auto compare = [&](const char* key, std::int64_t said, std::int64_t recorded) {
     if (said == recorded) return;
     warnings.push_back(
-        fmt::format("metadata says {} {}, the trace shows {}; using the trace", key, said, recorded));
+        fmt::format("the metadata has {} {}, but the trace has {}; using the trace", key, said, recorded));
   };
   compare("dp_size", job.dp_size, index.dp_size);
   compare("pp_size", job.pp_size, index.lane.pp_size);
@@ -72,7 +72,7 @@ std::vector<std::string> metadata_warnings(const JobMetadata& job, const TraceIn
   const std::int64_t product = product_of_sizes(job);
   if (job.world_size != product) {
     warnings.push_back(
-        fmt::format("metadata says world_size {}, but dp_size x dsp_size x pp_size x tp_size is {}",
+        fmt::format("the metadata has world_size {}, but dp_size x dsp_size x pp_size x tp_size is {}",
                     job.world_size, product));
   }
   return warnings;

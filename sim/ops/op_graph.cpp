@@ -45,11 +45,12 @@ Contraction contract(const OpGraphSpec& spec) {
   contraction.members.reserve(spec.op_count);
   for (const OpGraphSpec::Group& group : spec.groups) {
     for (const std::uint32_t op : group.members) {
-      GOODPUT_CHECK(op < spec.op_count && contraction.unit_of[op] == kNoUnit, "an op is in two groups");
+      GOODPUT_CHECK(op < spec.op_count && contraction.unit_of[op] == kNoUnit,
+                    "an op does not exist or is in two groups");
       contraction.unit_of[op] = static_cast<std::uint32_t>(contraction.size());
       contraction.members.push_back(op);
     }
-    GOODPUT_CHECK(group.partition < spec.partitions.size(), "a group meets in no partition");
+    GOODPUT_CHECK(group.partition < spec.partitions.size(), "the partition of a group does not exist");
     contraction.add_unit(true, canonical(group.partition, spec));
   }
   for (std::uint32_t op = 0; op < spec.op_count; ++op) {
@@ -185,7 +186,7 @@ bool OpGraph::fits(std::size_t replicas) const {
 OpGraph OpGraph::with_partitions(std::vector<ReplicaPartition> partitions) const {
   GOODPUT_CHECK(partitions.size() == partitions_.size() && partitions[kReplicasApart].is_apart() &&
                     partitions[kReplicasTogether].is_together(),
-                "the partitions are of another graph");
+                "the partitions belong to a different graph");
   OpGraph result = *this;
   result.partitions_ = std::move(partitions);
   return result;
@@ -194,14 +195,14 @@ OpGraph OpGraph::with_partitions(std::vector<ReplicaPartition> partitions) const
 Result<OpGraph> OpGraph::build(const OpGraphSpec& spec,
                                const std::function<std::string(std::uint32_t)>& name_of) {
   for (const auto& [from, to] : spec.edges)
-    GOODPUT_CHECK(from < spec.op_count && to < spec.op_count, "an edge leaves the graph");
+    GOODPUT_CHECK(from < spec.op_count && to < spec.op_count, "an edge refers to an op that does not exist");
   const Contraction contraction = contract(spec);
   const std::vector<std::uint32_t> level = levelize(spec.edges, contraction);
   if (level.size() != contraction.size()) return Error{describe_cycle(spec.edges, contraction, name_of)};
 
   GOODPUT_CHECK(spec.partitions.size() > kReplicasTogether && spec.partitions[kReplicasApart].is_apart() &&
                     spec.partitions[kReplicasTogether].is_together(),
-                "the first partitions are the extremes");
+                "the first two partitions must be the extremes");
   OpGraph result;
   result.partitions_ = spec.partitions;
   result.units_.reserve(contraction.size());

@@ -38,14 +38,14 @@ std::optional<std::string> problem_with(const OpRow& row) {
   for (const Range& range : kRanges) {
     const std::int64_t value = row.*range.field;
     if (value < range.low || value > range.high) {
-      return fmt::format("{} is {}, want {} to {}", range.name, value, range.low, range.high);
+      return fmt::format("{0} must be from {2} to {3}, not {1}", range.name, value, range.low, range.high);
     }
   }
   if (!(std::abs(row.start_s) <= kLargestTime)) {
-    return fmt::format("start_ts is {}, want seconds within +-{:g}", row.start_s, kLargestTime);
+    return fmt::format("start_ts must be seconds within +-{1:g}, not {0}", row.start_s, kLargestTime);
   }
   if (!(row.duration_s > kLowestDuration && row.duration_s <= kLargestTime)) {
-    return fmt::format("duration is {}, want seconds from 0 to {:g}", row.duration_s, kLargestTime);
+    return fmt::format("duration must be seconds from 0 to {1:g}, not {0}", row.duration_s, kLargestTime);
   }
   return std::nullopt;
 }

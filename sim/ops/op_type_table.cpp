@@ -15,7 +15,8 @@ OpTypeTable::OpTypeTable() {
 
 OpType OpTypeTable::add(Row row) {
   GOODPUT_CHECK(rows_.size() < kMostTypes, "too many op types");
-  GOODPUT_CHECK(std::ranges::find(rows_, row.name, &Row::name) == rows_.end(), "two op types of one name");
+  GOODPUT_CHECK(std::ranges::find(rows_, row.name, &Row::name) == rows_.end(),
+                "two op types have the same name");
   rows_.push_back(std::move(row));
   return static_cast<OpType>(rows_.size() - 1);
 }

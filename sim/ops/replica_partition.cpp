@@ -30,7 +30,7 @@ ReplicaBlocks lay_out(std::span<const std::uint32_t> number_of) {
 }  // namespace
 
 ReplicaPartition ReplicaPartition::of_blocks(std::span<const std::uint32_t> block_of) {
-  GOODPUT_CHECK(!block_of.empty(), "a partition of no replicas");
+  GOODPUT_CHECK(!block_of.empty(), "a partition must have at least one replica");
   ReplicaPartition partition(Kind::kBlocks);
   partition.blocks_ = lay_out(block_of);
   if (partition.blocks_.size() == block_of.size()) return apart();
@@ -39,7 +39,7 @@ ReplicaPartition ReplicaPartition::of_blocks(std::span<const std::uint32_t> bloc
 }
 
 ReplicaBlocks ReplicaPartition::expanded(std::size_t replicas) const {
-  GOODPUT_CHECK(fits(replicas), "a partition of another number of replicas");
+  GOODPUT_CHECK(fits(replicas), "the partition is for a different number of replicas");
   if (replicas > 1 && !is_extreme()) return blocks_;
   std::vector<std::uint32_t> number_of(replicas, 0);
   if (is_apart()) std::iota(number_of.begin(), number_of.end(), 0U);

@@ -53,8 +53,8 @@ Result<OpTable> OpTable::build(const OpTrace& trace) {
     const auto worst = std::max_element(last_seq.begin(), last_seq.end()) - last_seq.begin();
     const auto& type = kNdtimelineTypes[static_cast<std::size_t>(worst) % kNdtimelineTypeCount];
     return Error{
-        fmt::format("seq_id {} of {} on stage {} in a trace of {} rows: seq_ids must count from 0 in every "
-                    "step; number the ops of each step anew",
+        fmt::format("seq_id {} of {} on stage {} is too large for a trace of {} rows; number the ops of "
+                    "every step from 0",
                     last_seq[static_cast<std::size_t>(worst)], type.name,
                     static_cast<std::size_t>(worst) / kNdtimelineTypeCount, trace.size())};
   }
@@ -144,10 +144,10 @@ Status check_dense(const OpTrace& trace, const TraceIndex& index) {
   Presence presence(index, trace.size());
   for (std::size_t row = 0; row < trace.size(); ++row) {
     if (presence.mark(index.step_of_row[row], trace.dp_rank[row], index.op_of_row[row])) continue;
-    return Error{fmt::format(
-        "{} is recorded twice in step {}, dp_rank {}; keep one row an op (were files given twice, "
-        "or two ranks of one worker recorded?)",
-        index.lane.ops[index.op_of_row[row]].name(), trace.step[row], trace.dp_rank[row])};
+    return Error{
+        fmt::format("{} is recorded twice in step {}, dp_rank {}; keep one row per op (was a file given "
+                    "twice, or were two ranks of one worker recorded?)",
+                    index.lane.ops[index.op_of_row[row]].name(), trace.step[row], trace.dp_rank[row])};
   }
   if (presence.instances() == trace.size()) return Ok{};
   const std::size_t missing = presence.first_missing();
@@ -157,7 +157,7 @@ Status check_dense(const OpTrace& trace, const TraceIndex& index) {
   const std::uint64_t lanes = index.steps.size() * dp;
   return Error{
       fmt::format("not dense: {} is missing in step {}, dp_rank {}; {} of {} op instances are missing ({} "
-                  "ops x {} lanes), every op must be recorded in every step and dp_rank",
+                  "ops x {} lanes); record every op in every step and dp_rank",
                   index.lane.ops[missing % ops].name(), index.steps[lane / dp], lane % dp,
                   presence.instances() - trace.size(), presence.instances(), ops, lanes)};
 }
@@ -207,7 +207,7 @@ std::vector<std::string> index_warnings(const TraceIndex& index) {
     const int expected = op.mc * index.lane.pp_size + op.stage;
     if (!is_pass_compute(op.type) || op.mc == kUnset || op.gmc == kUnset || op.gmc == expected) continue;
     warnings.push_back(fmt::format(
-        "{} has gmc {}, but mc {} of {} stages is gmc {}; pipeline peers are found by the recorded gmc",
+        "{} has gmc {}, but mc {} with {} stages gives gmc {}; pipeline peers are found by the recorded gmc",
         op.name(), op.gmc, op.mc, index.lane.pp_size, expected));
     break;  // one says it
   }
@@ -215,7 +215,7 @@ std::vector<std::string> index_warnings(const TraceIndex& index) {
 }
 
 Result<TraceIndex> index_trace(const OpTrace& trace) {
-  if (trace.size() == 0) return Error{"holds no ops"};
+  if (trace.size() == 0) return Error{"contains no ops"};
   GOODPUT_CHECK(std::find(trace.seq_id.begin(), trace.seq_id.end(), kUnset) == trace.seq_id.end(),
                 "rows without seq_id reached the index");
   TraceIndex index;

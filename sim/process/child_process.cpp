@@ -49,7 +49,7 @@ ChildProcess::~ChildProcess() {
 
 Result<std::string> ChildProcess::exchange(std::string_view line) {
   is_fine_ = false;
-  if (!incoming_.empty()) return Error{"wrote more than the one line that was asked for"};
+  if (!incoming_.empty()) return Error{"wrote more than the one line that was requested"};
   outgoing_.assign(line).push_back('\n');
   written_ = 0;
   const Deadline deadline = std::chrono::steady_clock::now() + limits_.answer;
@@ -67,7 +67,7 @@ Status ChildProcess::move_bytes(Deadline deadline) {
   const auto left = std::chrono::ceil<milliseconds>(deadline - std::chrono::steady_clock::now());
   if (left <= milliseconds{0})
     return Error{
-        fmt::format("gave no answer within {} s", static_cast<double>(limits_.answer.count()) / 1000)};
+        fmt::format("did not answer within {} s", static_cast<double>(limits_.answer.count()) / 1000)};
   const bool writes = written_ < outgoing_.size();
   std::array<pollfd, 3> files = {pollfd{process_.output(), POLLIN, 0},
                                  pollfd{has_errors_ ? process_.errors() : -1, POLLIN, 0},
@@ -96,7 +96,7 @@ Status ChildProcess::read_output() {
   if (got == 0) return ended();
   if (got > 0) incoming_.append(buffer.data(), static_cast<std::size_t>(got));
   if (incoming_.size() > limits_.line_bytes && incoming_.find('\n') > limits_.line_bytes)
-    return Error{fmt::format("wrote a line of more than {} bytes", limits_.line_bytes)};
+    return Error{fmt::format("wrote a line longer than {} bytes", limits_.line_bytes)};
   return Ok{};
 }
 

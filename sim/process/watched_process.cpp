@@ -171,9 +171,9 @@ std::string ProcessEnd::text() const {
   if (was_running) return "closed its standard output";
   if (WIFSIGNALED(status)) {
     const int signal = WTERMSIG(status);
-    return fmt::format("was ended by signal {} ({})", signal, strsignal(signal));
+    return fmt::format("was killed by signal {} ({})", signal, strsignal(signal));
   }
-  return fmt::format("ended with exit code {}", WEXITSTATUS(status));
+  return fmt::format("exited with code {}", WEXITSTATUS(status));
 }
 
 Result<WatchedProcess> WatchedProcess::start(const std::string& command) {

@@ -59,11 +59,11 @@ Status keep_optype(const Term& term, const Recording& recording, InstanceBox& bo
 
 Status keep_worker(const Term& term, const Recording& recording, InstanceBox& box) {
   const auto parts = split(term.value, ':');
-  if (parts.size() != 2) return term.error("worker wants dp:stage, for example worker=2:3");
+  if (parts.size() != 2) return term.error("worker must be dp:stage, for example worker=2:3");
   const Term dp{"dp", parts[0], term.selector};
   const Term stage{"stage", parts[1], term.selector};
   if (!parse_integer(dp.value) || !parse_integer(stage.value)) {
-    return term.error("worker wants dp:stage, for example worker=2:3");
+    return term.error("worker must be dp:stage, for example worker=2:3");
   }
   GOODPUT_TRY_STATUS(
       keep_numbers(dp, box.dp_ranks, [](std::size_t i) { return static_cast<std::int64_t>(i); }));
@@ -72,7 +72,8 @@ Status keep_worker(const Term& term, const Recording& recording, InstanceBox& bo
 
 Status keep_rank(const Term& term, const Recording& recording, InstanceBox& box) {
   const auto rank = parse_integer(term.value);
-  if (!rank) return term.error("rank wants one rank, for example rank=3; repeat the selector for more");
+  if (!rank)
+    return term.error("rank must be one rank, for example rank=3; repeat the selector for more ranks");
   const auto found = std::ranges::find(recording.ranks, *rank);
   if (found == recording.ranks.end()) return term.error(fmt::format("rank {} is not in the trace", *rank));
   const auto [dp_rank, stage] = recording.worker(static_cast<std::size_t>(found - recording.ranks.begin()));
@@ -102,7 +103,7 @@ Status apply(const Term& term, const Recording& recording, InstanceBox& box) {
   } else if (term.key == "step") {
     status = keep_numbers(term, box.steps, [&](std::size_t i) { return recording.steps[i]; });
   } else {
-    return term.error(fmt::format("unknown key {}{}; keys are optype, stage, dp, worker, rank, step, mb",
+    return term.error(fmt::format("unknown key {}{}; known keys: optype, stage, dp, worker, rank, step, mb",
                                   in_quotes(term.key), did_you_mean(term.key, kKeys)));
   }
   if (!status) return term.error(status.error().what);
@@ -125,13 +126,13 @@ Result<InstanceBox> select(const Recording& recording, std::string_view selector
   for (const std::string_view part : split(selector, '&')) {
     const std::size_t equals = part.find('=');
     if (equals == std::string_view::npos) {
-      return Error{fmt::format("selector {}: {} is not key=value, for example stage=3", in_quotes(selector),
+      return Error{fmt::format("selector {}: {} must be key=value, for example stage=3", in_quotes(selector),
                                in_quotes(part))};
     }
     GOODPUT_TRY_STATUS(apply({part.substr(0, equals), part.substr(equals + 1), selector}, recording, box));
   }
   if (is_empty(box.ops) || is_empty(box.steps) || is_empty(box.dp_ranks)) {
-    return Error{fmt::format("selector {}: selects no op of this trace", in_quotes(selector))};
+    return Error{fmt::format("selector {}: selects no op in this trace", in_quotes(selector))};
   }
   return box;
 }

@@ -146,7 +146,8 @@ void make_blocks(Recording& recording) {
 }
 
 void derive_times(Recording& recording, const OpGraph& graph) {
-  GOODPUT_CHECK(graph.fits(static_cast<std::size_t>(recording.dp_size)), "the graph is of another job");
+  GOODPUT_CHECK(graph.fits(static_cast<std::size_t>(recording.dp_size)),
+                "the graph belongs to a different job");
   recording.step_origin_s.clear();
   recording.step_base_s.clear();
   for (StepBlock& block : recording.blocks) {
@@ -158,7 +159,7 @@ void derive_times(Recording& recording, const OpGraph& graph) {
 
 void shift_clocks(Recording& recording, const OpGraph& graph, std::span<const ClockShift> shifts) {
   GOODPUT_CHECK(shifts.size() == recording.ranks.size() * recording.steps.size(),
-                "want a shift a worker and step");
+                "there must be one shift per worker and step");
   recording.float32_times = false;
   recording.step_origin_s.clear();
   recording.step_base_s.clear();
@@ -171,8 +172,8 @@ void shift_clocks(Recording& recording, const OpGraph& graph, std::span<const Cl
 
 Recording arrange(OpTrace trace, TraceIndex index, const OpGraph& graph,
                   std::span<const std::uint32_t> selected) {
-  GOODPUT_CHECK(!selected.empty(), "no step is selected");
-  GOODPUT_CHECK(graph.size() == index.lane.ops.size(), "the graph is of another trace");
+  GOODPUT_CHECK(!selected.empty(), "at least one step must be selected");
+  GOODPUT_CHECK(graph.size() == index.lane.ops.size(), "the graph belongs to a different trace");
   Recording recording;
   recording.dp_size = index.dp_size;
   recording.pp_size = index.lane.pp_size;

@@ -55,7 +55,7 @@ void leave_out_steps(Recording& recording, std::span<const std::size_t> left_out
                          : block_of_steps(block, recording.ops.size(), of_block));
     blocks.back().first_step = first;
   }
-  GOODPUT_CHECK(!kept.empty(), "no step stays");
+  GOODPUT_CHECK(!kept.empty(), "at least one step must be kept");
   recording.blocks = std::move(blocks);
   keep(recording.steps, kept);
   keep(recording.step_origin_s, kept);

@@ -76,7 +76,7 @@ std::size_t hottest_of(std::span<const std::int64_t> loads) {
 }  // namespace
 
 RoutingSkew skew_of(std::span<const std::int64_t> loads) {
-  GOODPUT_CHECK(!loads.empty(), "a layer has experts");
+  GOODPUT_CHECK(!loads.empty(), "a layer must have experts");
   const auto count = static_cast<double>(loads.size());
   RoutingSkew skew;
   skew.hottest_share = 1 / count;
@@ -94,7 +94,7 @@ RoutingSkew skew_of(std::span<const std::int64_t> loads) {
 }
 
 std::vector<std::int32_t> busiest_experts(std::span<const std::int64_t> loads, std::size_t count) {
-  GOODPUT_CHECK(count <= loads.size(), "more experts than the layer has");
+  GOODPUT_CHECK(count <= loads.size(), "count must not exceed the number of experts in the layer");
   std::vector<std::int32_t> experts(loads.size());
   std::iota(experts.begin(), experts.end(), 0);
   std::stable_sort(experts.begin(), experts.end(), [&](std::int32_t a, std::int32_t b) {
@@ -105,7 +105,7 @@ std::vector<std::int32_t> busiest_experts(std::span<const std::int64_t> loads, s
 }
 
 double padding_factor_of_busiest(std::span<const std::int64_t> loads, std::size_t count) {
-  GOODPUT_CHECK(count > 0, "the mean of no experts");
+  GOODPUT_CHECK(count > 0, "the mean needs at least one expert");
   std::vector<std::int64_t> busiest;
   for (const std::int32_t expert : busiest_experts(loads, count)) {
     busiest.push_back(loads[static_cast<std::size_t>(expert)]);
@@ -115,7 +115,7 @@ double padding_factor_of_busiest(std::span<const std::int64_t> loads, std::size_
 }
 
 double routing_distance(std::span<const std::int64_t> a, std::span<const std::int64_t> b) {
-  GOODPUT_CHECK(a.size() == b.size() && !a.empty(), "distributions over different experts");
+  GOODPUT_CHECK(a.size() == b.size() && !a.empty(), "both distributions must have the same experts");
   const double sum_a = sum_of(a);
   const double sum_b = sum_of(b);
   const double even = 1 / static_cast<double>(a.size());
@@ -129,7 +129,8 @@ double routing_distance(std::span<const std::int64_t> a, std::span<const std::in
 }
 
 double mean_routing_distance(const RoutingTrace& trace, std::size_t layer, std::size_t rows) {
-  GOODPUT_CHECK(rows < trace.iterations().size(), "no two rows are so far apart");
+  GOODPUT_CHECK(rows < trace.iterations().size(),
+                "the trace must have more iterations than the distance between the rows");
   const std::size_t pairs = trace.iterations().size() - rows;
   double sum = 0;
   for (std::size_t i = 0; i < pairs; ++i) {

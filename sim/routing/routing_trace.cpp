@@ -40,12 +40,12 @@ RoutingTrace::RoutingTrace(std::vector<std::int64_t> iterations, std::vector<std
       loads_(std::move(loads)) {
   GOODPUT_CHECK(!iterations_.empty() && ascends_strictly(iterations_), "iterations must ascend");
   GOODPUT_CHECK(!layers_.empty() && ascends_strictly(layers_), "layers must ascend");
-  GOODPUT_CHECK(experts_ > 0, "a layer has experts");
+  GOODPUT_CHECK(experts_ > 0, "a layer must have experts");
   const auto row = static_cast<std::size_t>(experts_);
   GOODPUT_CHECK(loads_.size() == iterations_.size() * layers_.size() * row, "loads must be dense");
   for (std::size_t first = 0; first < loads_.size(); first += row) {
     GOODPUT_CHECK(is_valid_row(std::span(loads_).subspan(first, row)),
-                  "loads must not be negative or overflow");
+                  "loads must not be negative, and their sum must not overflow");
   }
 }
 

@@ -182,7 +182,8 @@ bool meets_as_one(const OpGraph& graph) {
 
 std::vector<std::vector<std::uint32_t>> find_rivals(const OpGraph& graph, const StepBlock& block,
                                                     std::span<const OpId> finish_ops) {
-  GOODPUT_CHECK(meets_as_one(graph), "rivals of a job with groups of some replicas");
+  GOODPUT_CHECK(meets_as_one(graph),
+                "rivals can be found only if every group includes either one replica or all replicas");
   std::vector<std::set<std::uint32_t>> rivals(block.shape.steps);
   PathsBetweenMeetings paths(graph, block, finish_ops);
   LongestTwo longest(block.shape, rivals);
@@ -208,7 +209,7 @@ std::vector<double> late_replica_finishes(const OpGraph& graph, const StepBlock&
   const auto rivals = find_rivals(graph, block, finish_ops);
   std::size_t most = 0;
   for (const auto& of_step : rivals) {
-    GOODPUT_CHECK(!of_step.empty(), "the finish of a step has a longest path");
+    GOODPUT_CHECK(!of_step.empty(), "the finish of a step must have a longest path");
     most = std::max(most, of_step.size());
   }
   const std::size_t lanes = block.shape.lanes();

@@ -110,7 +110,7 @@ std::vector<ReplicaPartition> partitions_of_classes(std::span<const ReplicaParti
 
 std::vector<LoneReplicas> lone_replicas(std::span<const ReplicaPartition> partitions, std::size_t replicas) {
   for (const ReplicaPartition& partition : partitions)
-    GOODPUT_CHECK(partition.fits(replicas), "the partitions are of another job");
+    GOODPUT_CHECK(partition.fits(replicas), "the partitions belong to a different job");
   std::vector<const ReplicaBlocks*> blocks;
   for (const ReplicaPartition& partition : partitions) {
     if (!partition.is_extreme()) blocks.push_back(&partition.blocks());

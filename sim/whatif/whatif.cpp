@@ -95,7 +95,7 @@ WhatIfEngine::WhatIfEngine(const OpGraph& graph, const Recording& recording, Wha
       recording_(recording),
       options_(options),
       ideal_(compute_ideal_values(recording, graph)) {
-  GOODPUT_CHECK(!recording.finish_ops.empty(), "a step has an end");
+  GOODPUT_CHECK(!recording.finish_ops.empty(), "a step must have a last op");
 }
 
 // What a thread keeps between the pieces of work it does: engines, which are made for a shape, and launch
@@ -235,7 +235,7 @@ Result<WhatIf> WhatIfEngine::analyse() const {
   result.ideal_finish_s = ideal.finish_s.front();
   result.ideal_span_s = ideal.span_s.front();
   if (!(result.ideal_finish_s > 0)) {
-    return Error{"the ideal step takes no time: are the durations in seconds, and not all zero?"};
+    return Error{"the ideal step takes no time; check that durations are in seconds and not all zero"};
   }
   attribute_blocking(result);
   const std::vector<double> ideal_finish(result.steps.size(), result.ideal_finish_s);

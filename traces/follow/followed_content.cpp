@@ -55,7 +55,7 @@ Result<std::size_t> CompressedText::fill(const FileHandle& file, const std::stri
 Status CompressedText::begin_part(std::span<const unsigned char>& stored) {
   if (decompressor_ == nullptr) {
     decompressor_ = decompressor_for(stored);
-    if (decompressor_ == nullptr) return Error{"is no compressed file any more"};
+    if (decompressor_ == nullptr) return Error{"is no longer a compressed file"};
     in_part_ = true;
     return Ok{};
   }
@@ -65,7 +65,7 @@ Status CompressedText::begin_part(std::span<const unsigned char>& stored) {
   }
   if (stored.empty()) return Ok{};
   if (is_padding_ || !decompressor_->begins_part(stored.front())) {
-    return Error{fmt::format("{0} data is damaged: what follows its first part is no {0} data",
+    return Error{fmt::format("the {0} data is damaged: something other than {0} follows its first part",
                              decompressor_->name())};
   }
   decompressor_->restart();

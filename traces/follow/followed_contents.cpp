@@ -140,8 +140,8 @@ void FollowedContents::take_whole_changed(StoredFile& file, FollowedContent& con
   if (!is_same_head) return displace(file);
   if (size > content.stored_size) {
     warn_once(file.path.text,
-              "has grown after it was read, which is done once: what is new in it is left out; write "
-              "raw logs, or a file a session");
+              "has grown since it was read; files of this format are read once, so the new data is ignored; "
+              "write raw logs, or one file per session");
   }
 }
 

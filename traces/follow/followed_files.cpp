@@ -88,7 +88,8 @@ class TextPieces {
       if (!count) {
         content.is_damaged = true;
         content.carried.clear();
-        return TextPiece{.warning = fmt::format("{}; what comes before was read", count.error().message())};
+        return TextPiece{.warning =
+                             fmt::format("{}; the data before that point was read", count.error().message())};
       }
       content.streamed += *count;
       is_end = *count == 0;
@@ -174,7 +175,8 @@ class TextPieces {
     content.advance(text.substr(0, newline == std::string_view::npos ? newline : newline + 1));
     if (newline == std::string_view::npos) return {};
     content.skips_line = false;
-    const std::string what = fmt::format("the line is longer than {} MiB: left out", longest_line_ >> 20);
+    const std::string what =
+        fmt::format("the line is longer than {} MiB and was skipped", longest_line_ >> 20);
     const Position position = line == 0 ? Position::byte(content.read) : Position::line(line);
     return {.warning = Error{what, {.file = on_one_line(content.path), .position = position}}.message()};
   }
@@ -282,7 +284,7 @@ Result<FollowedPiece> FollowedFiles::Impl::read_text(FileNumber number, Followed
     piece.is_replay = text.is_replay;
     if (text.is_other) contents_.refuse_source(number);
     if (content.is_cut()) {
-      contents_.warn_once(content.path, fmt::format("{} data ends early: what follows is read when it comes",
+      contents_.warn_once(content.path, fmt::format("{} data ends early; the rest is read when it arrives",
                                                     content.stream->form()));
     }
     const bool goes_on = piece.text.empty() && !text.warning.empty() && content.has_news();

@@ -100,7 +100,7 @@ Result<WatchedFolders> WatchedFolders::open(WatchedFoldersOptions options) {
   GOODPUT_TRY(FolderEvents events, FolderEvents::open(options.uses_inotify));
   WatchedFolders folders(std::move(options), std::move(events));
   for (const std::string& path : folders.options_.folders) {
-    if (path.empty()) return Error{"the name of a folder is empty"};
+    if (path.empty()) return Error{"a folder name is empty"};
     const auto& roots = folders.roots_;
     std::error_code error;
     const std::string canonical = std::filesystem::canonical(path, error).string();
@@ -214,10 +214,9 @@ void WatchedFolders::look_at_entry(const Folder& folder, const FileHandle& handl
   if (S_ISLNK(status.st_mode)) return look_at_link(folder, name);
   if (S_ISDIR(status.st_mode) && options_.recursive) {
     if (folder.depth < kDeepest) return sub_folders.push_back(name);
-    return warn_once(
-        Error{fmt::format("holds folders more than {} deep: what is in them is not read", kDeepest),
-              {.file = on_one_line(folder.path.text)}}
-            .message());
+    return warn_once(Error{fmt::format("has folders nested more than {} deep, which are not read", kDeepest),
+                           {.file = on_one_line(folder.path.text)}}
+                         .message());
   }
   if (!S_ISREG(status.st_mode)) return;
   WatchedPath path = folder.path;
@@ -235,7 +234,7 @@ void WatchedFolders::forget_folder(const std::string& key, FolderNews& news) {
   news.looked_at.insert(key);
   if (folders_.at(key).depth == 0) {  // a watched one may come back
     polled_.insert(key);
-    return warn_once(Error{"the watched folder is gone; going on when it is back",
+    return warn_once(Error{"the watched folder is gone; reading resumes when it is back",
                            {.file = on_one_line(folders_.at(key).path.text)}}
                          .message());
   }
@@ -274,8 +273,8 @@ void WatchedFolders::look_at_link(const Folder& folder, const std::string& name)
     return (target / "").string().starts_with(one.canonical + '/');
   });
   if (is_inside) return;
-  warn_once(Error{fmt::format("is a link that leads out of the folder {}: not followed; give the folder that "
-                              "it leads to",
+  warn_once(Error{fmt::format("is a link that points outside the folder {} and is not followed; give the "
+                              "folder that it points to",
                               on_one_line(root.path)),
                   {.file = on_one_line(path)}}
                 .message());

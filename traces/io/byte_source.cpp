@@ -108,7 +108,7 @@ class ByteSource::File {
       return Ok{};
     }
     if (is_padding_ || !decompressor_->begins_part(*next_)) {
-      return Error{fmt::format("{0} data is damaged: what follows its first part is no {0} data",
+      return Error{fmt::format("the {0} data is damaged: something other than {0} follows its first part",
                                decompressor_->name()),
                    {.file = path_}};
     }
@@ -172,10 +172,9 @@ Result<ByteSource> ByteSource::open(const std::string& path) {
 namespace {
 
 Error too_blank(const std::string& path) {
-  return {fmt::format(
-              "holds more than {} MiB of blank lines in a row: what stood there is lost; leave them out if "
-              "nothing did",
-              kMostBlankBytes >> 20),
+  return {fmt::format("has more than {} MiB of blank lines in a row, probably in place of lost data; remove "
+                      "them if no data was there",
+                      kMostBlankBytes >> 20),
           {.file = path}};
 }
 

@@ -17,7 +17,7 @@
 namespace goodput {
 
 inline constexpr std::size_t kCsvBlockBytes = std::size_t{256} << 10;
-inline constexpr std::string_view kUnclosedQuote = "a quote is not closed before the end of its field";
+inline constexpr std::string_view kUnclosedQuote = "a field has an opening quote without a closing quote";
 
 // The text of a file in blocks of whole lines, each ended by a '\n', the last line too.
 class LineBlocks {

@@ -27,7 +27,7 @@ class GzipDecompressor final : public Decompressor {
  public:
   GzipDecompressor() {
     constexpr int kGzipWindow = 15 + 16;
-    GOODPUT_CHECK(inflateInit2(&inflater_, kGzipWindow) == Z_OK, "zlib does not start");
+    GOODPUT_CHECK(inflateInit2(&inflater_, kGzipWindow) == Z_OK, "zlib cannot be initialized");
   }
   ~GzipDecompressor() override { inflateEnd(&inflater_); }
 
@@ -57,7 +57,7 @@ class GzipDecompressor final : public Decompressor {
 class ZstdDecompressor final : public Decompressor {
  public:
   ZstdDecompressor() : stream_(ZSTD_createDCtx()) {
-    GOODPUT_CHECK(stream_ != nullptr, "zstd does not start");
+    GOODPUT_CHECK(stream_ != nullptr, "zstd cannot be initialized");
   }
   ~ZstdDecompressor() override { ZSTD_freeDCtx(stream_); }
 

@@ -38,7 +38,7 @@ bool ends_lines_with_cr_alone(std::string_view head) {
 std::string fault_of_encoding(std::string_view head) {
   if (is_utf16(head)) return "is UTF-16 text; save it as UTF-8";
   if (ends_lines_with_cr_alone(head))
-    return "ends its lines with CR alone; save it with LF or CRLF line ends";
+    return "ends its lines with CR only; save it with LF or CRLF line endings";
   return {};
 }
 
@@ -53,15 +53,14 @@ std::string_view without_leading_comments(std::string_view head) {
 Error no_known_format(std::string_view kind, std::span<const std::string_view> known, const std::string& path,
                       std::string_view head) {
   constexpr std::size_t kShownBytes = 24;
-  return Error{fmt::format("is no {} in a known format ({}; say `goodput list formats`); it begins "
-                           "with {}",
-                           kind, fmt::join(known, ", "),
-                           in_quotes(head.substr(0, std::min(head.find('\n'), kShownBytes)))),
-               {.file = path}};
+  return Error{
+      fmt::format("is not in a known {} format ({}; see `goodput list formats`); it begins with {}", kind,
+                  fmt::join(known, ", "), in_quotes(head.substr(0, std::min(head.find('\n'), kShownBytes)))),
+      {.file = path}};
 }
 
 Error no_known_extension(const std::string& path, std::span<const std::string_view> extensions) {
-  return Error{fmt::format("cannot tell the output format from the name; end it in one of {}",
+  return Error{fmt::format("cannot tell the output format from the file name; use one of the extensions {}",
                            fmt::join(extensions, ", ")),
                {.file = path}};
 }

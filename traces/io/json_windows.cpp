@@ -52,7 +52,7 @@ Status JsonEventWindows::refill() {
   end_ -= shift;
   const std::size_t room = buffer_.size() - kJsonPadding - 1 - end_;  // 1: cut(end_) writes there
   const std::size_t wanted = std::min(room, limits_.window_bytes);
-  GOODPUT_CHECK(wanted > 0, "no room to read the next piece of an event");
+  GOODPUT_CHECK(wanted > 0, "the read buffer has no room for the next piece of an event");
   GOODPUT_TRY(const std::size_t count, source_.read(std::span(buffer_).subspan(end_, wanted)));
   end_ += count;
   at_end_ = count == 0;
@@ -79,7 +79,7 @@ Result<bool> JsonEventWindows::skip_space() {
 Result<char> JsonEventWindows::require(std::string_view what) {
   GOODPUT_TRY(const bool more, skip_space());
   if (!more) {
-    return error_at(scanned_, fmt::format("the file ends where {} should be: it is truncated", what));
+    return error_at(scanned_, fmt::format("the file is truncated: expected {}", what));
   }
   return buffer_[scanned_];
 }
@@ -87,7 +87,8 @@ Result<char> JsonEventWindows::require(std::string_view what) {
 Status JsonEventWindows::expect(char wanted) {
   GOODPUT_TRY(const char found, require(fmt::format("'{}'", wanted)));
   if (found != wanted) {
-    return error_at(scanned_, fmt::format("is {}, want '{}'", in_quotes({&buffer_[scanned_], 1}), wanted));
+    return error_at(scanned_,
+                    fmt::format("expected '{}', found {}", wanted, in_quotes({&buffer_[scanned_], 1})));
   }
   ++scanned_;
   return Ok{};
@@ -100,10 +101,9 @@ Status JsonEventWindows::open() {
   if (head.starts_with(kByteOrderMark)) scanned_ += kByteOrderMark.size();
   GOODPUT_TRY(const char first, require("'[' or '{'"));
   if (first != '[' && first != '{') {
-    return error_at(scanned_,
-                    fmt::format("is {}, want '[' or '{{': a Chrome trace is a JSON array of events or an "
-                                "object with \"traceEvents\"",
-                                in_quotes({&buffer_[scanned_], 1})));
+    return error_at(scanned_, fmt::format("expected '[' or '{{', found {}: a Chrome trace is a JSON array of "
+                                          "events or an object with \"traceEvents\"",
+                                          in_quotes({&buffer_[scanned_], 1})));
   }
   ++scanned_;
   in_object_ = first == '{';
@@ -138,7 +138,7 @@ Result<std::string> JsonEventWindows::key() {
   std::string name;
   for (bool escaped = false;;) {
     GOODPUT_TRY_STATUS(drop_scanned());
-    if (scanned_ == end_) return error_at(scanned_, "the file ends inside a key: it is truncated");
+    if (scanned_ == end_) return error_at(scanned_, "the file is truncated inside a key");
     const char c = buffer_[scanned_++];
     if (c == '"' && !escaped) return name;
     escaped = c == '\\' && !escaped;
@@ -178,7 +178,7 @@ Result<std::string> JsonEventWindows::skip_value(std::size_t kept_bytes) {
     scanned_ = static_cast<std::size_t>(stop - data);
     if (scanned_ < end_) break;
     GOODPUT_TRY_STATUS(drop_scanned());
-    if (scanned_ == end_) return error_at(scanned_, "the file ends inside a value: it is truncated");
+    if (scanned_ == end_) return error_at(scanned_, "the file is truncated inside a value");
   }
   if (scan_.depth > limits_.depth) {
     return error_at(scanned_, fmt::format("is nested deeper than {} levels", limits_.depth));
@@ -197,14 +197,14 @@ Status JsonEventWindows::close() {
     }
     GOODPUT_TRY_STATUS(expect(','));
     GOODPUT_TRY(const std::string name, key());
-    if (name == kEventsKey) return error_at(scanned_, "\"traceEvents\" is there a second time");
+    if (name == kEventsKey) return error_at(scanned_, "\"traceEvents\" occurs twice");
     GOODPUT_TRY_STATUS(expect(':'));
     GOODPUT_TRY_STATUS(value_of(name));
   }
   GOODPUT_TRY(const bool more, skip_space());
   if (more) {
-    return error_at(scanned_,
-                    fmt::format("{} stands behind the end of the trace", in_quotes({&buffer_[scanned_], 1})));
+    return error_at(scanned_, fmt::format("expected nothing after the end of the trace, found {}",
+                                          in_quotes({&buffer_[scanned_], 1})));
   }
   return Ok{};
 }
@@ -237,9 +237,9 @@ Status JsonEventWindows::check_event() const {
 
 // Checks the event that ends at the comma or bracket `stop`.
 Status JsonEventWindows::check_end(char stop) const {
-  if (stop == '}') return event_error("is followed by a '}' without its '{'");
+  if (stop == '}') return event_error("is followed by a '}' without a matching '{'");
   if (scan_.started || (stop == ']' && next_event_ == 1)) return Ok{};
-  return event_error(stop == ']' ? "is missing: a comma stands before the closing ']'"
+  return event_error(stop == ']' ? "is missing: there is a comma before the closing ']'"
                                  : "is missing before a comma");
 }
 
@@ -310,8 +310,8 @@ Result<std::optional<JsonWindow>> JsonEventWindows::next() {
     if (failure_) break;
     if (at_end_ && limits_.accept_unclosed) return end_unclosed();
     if (at_end_) {
-      return event_error(scan_.started ? "the file ends inside it: it is truncated"
-                                       : "the file ends before it, without a closing ']': it is truncated");
+      return event_error(scan_.started ? "the file is truncated inside this event"
+                                       : "the file is truncated before this event, without a closing ']'");
     }
     begin_ = scan_.started ? event_begin_ : scanned_;
     drop_blanks_behind_event();

@@ -94,7 +94,7 @@ class DeviceActivity {
     constexpr double kManyKernels = 0.01;
     if (static_cast<double>(without_launch) > kManyKernels * static_cast<double>(events_.kernels.size()))
       activity_.notes.push_back(
-          fmt::format("{}: left out {} of {} kernels that were launched before the recording began",
+          fmt::format("{}: ignored {} of {} kernels, because they were launched before the recording began",
                       on_one_line(activity_.file), without_launch, events_.kernels.size()));
   }
 
@@ -140,8 +140,8 @@ class DeviceActivity {
     const std::string& ranks_text = events_.names[args.group_ranks];
     if (name.empty() && ranks_text.empty()) {
       if (options_.one_group) return world_group();
-      return Error{fmt::format("nccl kernels without process groups (before PyTorch 2.3?); if all ranks form "
-                               "one group use {}",
+      return Error{fmt::format("NCCL kernels have no process groups (recorded before PyTorch 2.3?); if all "
+                               "ranks form one group, use {}",
                                kOption),
                    {.file = activity_.file},
                    "one-group"};
@@ -156,8 +156,8 @@ class DeviceActivity {
       return static_cast<std::int32_t>(activity_.groups.size()) - 1;
     }
     if (args.group_size > 0 && args.group_size == activity_.world_size) return world_group();
-    return Error{fmt::format("the ranks of process group {} are neither in distributedInfo nor whole in "
-                             "\"Process Group Ranks\": profile with PyTorch 2.3 or later",
+    return Error{fmt::format("the ranks of process group {} are not in distributedInfo and are incomplete in "
+                             "\"Process Group Ranks\"; profile with PyTorch 2.3 or later",
                              in_quotes(name)),
                  {.file = activity_.file}};
   }
@@ -287,7 +287,7 @@ class DeviceActivity {
       const std::string& name = collective_of(args);
       const bool is_unknown = name.empty() || name.find("oalesc") != std::string::npos;
       if (set.carries_messages && is_unknown)
-        return Error{"sends and receives without peers: profile with PyTorch 2.3 or later",
+        return Error{"sends and receives have no recorded peer ranks; profile with PyTorch 2.3 or later",
                      {.file = activity_.file}};
       activity_.parts.push_back(part);
       return Ok{};
@@ -304,7 +304,7 @@ class DeviceActivity {
     if (part.peer < 0 && group.ranks.size() == 2)
       part.peer = group.ranks[0] == activity_.rank ? group.ranks[1] : group.ranks[0];
     if (part.peer < 0)
-      return Error{"sends and receives without peers: profile with PyTorch 2.3 or later",
+      return Error{"sends and receives have no recorded peer ranks; profile with PyTorch 2.3 or later",
                    {.file = activity_.file}};
     part.name = intern(activity_, collective_of(message));
     part.elements = message.in_elements;

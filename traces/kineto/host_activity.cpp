@@ -99,7 +99,7 @@ class HostActivity {
       if (end == nullptr || step < 0) continue;
       const bool is_collective = op.kind == CommunicationPart::Kind::kCollective;
       if (!is_collective && launch->peer < 0)
-        return Error{"sends and receives without peers: record with record_shapes=True",
+        return Error{"sends and receives have no recorded peer ranks; record with record_shapes=True",
                      {.file = activity_.file}};
       CommunicationPart part;
       part.kind = op.kind;

@@ -50,18 +50,20 @@ Status identify(const KinetoEvents& events, RankActivity& activity) {
     rank = rank_in_name(events.path);
     if (!rank)
       return Error{
-          "its rank is unknown, because it has no distributedInfo; name the file rank3.json, for example",
+          "the rank is unknown, because the trace has no distributedInfo; put the rank in the file name, for "
+          "example rank3.json",
           {.file = events.path}};
-    activity.notes.push_back(fmt::format("{}: no rank in the trace; took rank {} from the file name",
+    activity.notes.push_back(fmt::format("{}: the trace has no rank; took rank {} from the file name",
                                          on_one_line(events.path), *rank));
   }
   const std::int64_t world = events.header.world_size.value_or(0);
   if (world > 0 && *rank >= world) {
     if (events.header.rank)
-      return Error{fmt::format("distributedInfo is damaged: rank {} in a job of {} ranks", *rank, world),
-                   {.file = events.path}};
-    return Error{fmt::format("the file name says rank {}, but the job has {} ranks; rename the file after "
-                             "its rank, for example to rank3.json",
+      return Error{
+          fmt::format("distributedInfo is damaged: it has rank {} in a job of {} ranks", *rank, world),
+          {.file = events.path}};
+    return Error{fmt::format("the file name has rank {}, but the job has only {} ranks; rename the file "
+                             "after its rank, for example rank3.json",
                              *rank, world),
                  {.file = events.path}};
   }
@@ -87,20 +89,21 @@ Status check_times(const KinetoEvents& events) {
                        are_near(events.marks) && are_near(events.kernels) &&
                        std::ranges::all_of(events.launches, is_near, &KinetoEvents::Launch::begin_ns);
   if (are_all) return Ok{};
-  return Error{"has events that are more than a week away from its steps: is a \"ts\" damaged?",
+  return Error{"has events that are more than a week away from its steps; is a \"ts\" damaged?",
                {.file = events.path}};
 }
 
 Status check_steps(const KinetoEvents& events) {
   if (events.steps.empty())
-    return Error{"no ProfilerStep#: call prof.step() after every step, or use torch.profiler.schedule",
-                 {.file = events.path}};
+    return Error{
+        "has no ProfilerStep# events; call prof.step() after every step, or use torch.profiler.schedule",
+        {.file = events.path}};
   std::vector<std::int64_t> numbers;
   for (const KinetoEvents::Step& step : events.steps) numbers.push_back(step.number);
   std::ranges::sort(numbers);
   const auto twice = std::ranges::adjacent_find(numbers);
   if (twice != numbers.end())
-    return Error{fmt::format("ProfilerStep#{} occurs twice: save each profiling run to its own file", *twice),
+    return Error{fmt::format("ProfilerStep#{} occurs twice; save each profiling run to its own file", *twice),
                  {.file = events.path}};
   return Ok{};
 }
@@ -127,9 +130,9 @@ Status drop_cut_steps(const KinetoEvents& events, RankActivity& activity) {
     return own->end_ns > last;
   });
   if (activity.steps.empty())
-    return Error{"the file is truncated before the end of its first step: record again",
+    return Error{"the file is truncated before the end of its first step; record it again",
                  {.file = events.path}};
-  activity.notes.push_back(fmt::format("{}: the file is truncated: everything after event {} is lost",
+  activity.notes.push_back(fmt::format("{}: the file is truncated, and everything after event {} is lost",
                                        on_one_line(events.path), events.events));
   return Ok{};
 }
@@ -144,7 +147,7 @@ Result<RankActivity> rank_activity(KinetoEvents events, const KinetoOptions& opt
   GOODPUT_TRY_STATUS(check_steps(events));
   GOODPUT_TRY_STATUS(check_times(events));
   if (events.has_graphs)
-    return Error{"CUDA graphs hide which kernels a step launches: profile without CUDA graphs",
+    return Error{"CUDA graphs hide which kernels a step launches; profile without CUDA graphs",
                  {.file = events.path}};
   activity.groups = std::move(events.header.groups);
   activity.spinning = events.spinning_kernels;
@@ -154,12 +157,13 @@ Result<RankActivity> rank_activity(KinetoEvents events, const KinetoOptions& opt
     return events.names[span.name].starts_with("gloo:");
   });
   if (events.is_cut && !activity.on_device && !has_gloo)
-    return Error{fmt::format("the file is truncated after event {}, before any communication: record again",
-                             events.events),
-                 {.file = events.path}};
+    return Error{
+        fmt::format("the file is truncated after event {}, before any communication; record it again",
+                    events.events),
+        {.file = events.path}};
   const bool communicates = activity.on_device ? !events.collective_kernels.empty() : has_gloo;
   if (!communicates && activity.world_size != 1)
-    return Error{fmt::format("world_size is {}, but there are no nccl kernels or gloo events: profile with "
+    return Error{fmt::format("world_size is {}, but there are no NCCL kernels or gloo events; profile with "
                              "ProfilerActivity.CUDA",
                              activity.world_size == 0 ? "unknown" : std::to_string(activity.world_size)),
                  {.file = events.path}};

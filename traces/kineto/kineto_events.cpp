@@ -147,7 +147,7 @@ std::string_view* text_of_arg(ArgsText& args, std::string_view key) {
 
 std::string wrong_value(std::string_view key, std::string_view text, std::string_view wanted) {
   if (text.empty()) return fmt::format("\"{}\" is missing", key);
-  return fmt::format("\"{}\" is {}, want {}", key, describe_json(text), wanted);
+  return fmt::format("\"{}\" must be {}, not {}", key, wanted, describe_json(text));
 }
 
 // FNV-1a of the text without white space; never 0.
@@ -197,8 +197,8 @@ class NameTable {
 std::string damage_of(const EventFields& fields) {
   constexpr std::size_t kShownBytes = 24;
   const std::string_view rest = fields.rest().substr(0, kShownBytes);
-  return rest.empty() ? std::string("is not JSON: it ends early")
-                      : fmt::format("is not JSON from {} on", in_quotes(rest));
+  return rest.empty() ? std::string("is not valid JSON: it ends early")
+                      : fmt::format("is not valid JSON from {} on", in_quotes(rest));
 }
 
 // Reads one file.
@@ -240,7 +240,8 @@ class KinetoReader {
   }
 
   void take(std::string_view text) {
-    if (!text.starts_with('{')) return note_fault(fmt::format("is {}, want an object", describe_json(text)));
+    if (!text.starts_with('{'))
+      return note_fault(fmt::format("must be an object, not {}", describe_json(text)));
     EventText event;
     EventFields fields(text);
     bool has_args = false;
@@ -315,7 +316,7 @@ class KinetoReader {
     if (event.decision == Decision::kFaulty && fault_.empty()) {
       const std::string_view name = event[Member::kName];
       note_fault(
-          fmt::format("\"name\" is {}, want a JSON string", in_quotes(name.substr(1, name.size() - 2))));
+          fmt::format("\"name\" must be a JSON string, not {}", in_quotes(name.substr(1, name.size() - 2))));
     }
   }
 
@@ -362,7 +363,7 @@ class KinetoReader {
         event.kind == EventKind::kAnnotation) {
       const auto number = json_integer(event.plain_name.substr(kStepPrefix.size()));
       if (!number)
-        return note_fault(fmt::format("\"name\" is {}, want a number behind \"{}\"",
+        return note_fault(fmt::format("\"name\" is {}, but must have a number after \"{}\"",
                                       in_quotes(event.plain_name), kStepPrefix));
       events_.steps.push_back({*number, times.begin_ns, times.end_ns, thread});
       return;
@@ -491,9 +492,9 @@ class KinetoReader {
     const auto duration_ns = nanoseconds_of_microseconds(event[Member::kDur]);
     if (!duration_ns) note_fault(wrong_value("dur", event[Member::kDur], kWantedTime));
     if (duration_ns.value_or(0) < 0)
-      note_fault(fmt::format("\"dur\" is {}, want 0 or more", event[Member::kDur]));
+      note_fault(fmt::format("\"dur\" must be 0 or more, not {}", event[Member::kDur]));
     if (__builtin_add_overflow(times.begin_ns, duration_ns.value_or(0), &times.end_ns)) {
-      note_fault("\"ts\" and \"dur\" add up to more nanoseconds than 64 bits hold");
+      note_fault("\"ts\" plus \"dur\" does not fit into 64 bits of nanoseconds");
     }
     return times;
   }
@@ -564,7 +565,7 @@ class KinetoReader {
     add_to_all(events_.launches);
     add_to_all(events_.stream_waits);
     if (fits) return Ok{};
-    return Error{"\"baseTimeNanoseconds\" and \"ts\" add up to more nanoseconds than 64 bits hold",
+    return Error{"\"baseTimeNanoseconds\" plus \"ts\" does not fit into 64 bits of nanoseconds",
                  {.file = source_.path()}};
   }
 

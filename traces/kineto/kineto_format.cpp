@@ -61,20 +61,21 @@ namespace {
 
 Result<FileNotes> refuse_rows(ByteSource& source, TraceIntake& /*intake*/) {
   return Error{
-      "is a torch.profiler (Kineto) trace: it holds kernels and collectives, not the ops that other formats "
-      "store; analyze it with `goodput whatif DIR`",
+      "is a torch.profiler (Kineto) trace, which has kernels and collectives, not the ops of other formats; "
+      "analyze it with `goodput whatif DIR`",
       {.file = source.path()}};
 }
 
 }  // namespace
 
 OpTraceFormat op_trace_format_kineto() {
-  return {.name = kKinetoFormat,
-          .summary = "torch.profiler (Kineto) traces of all ranks of a job, a file each (.json, .json.gz)",
-          .extensions = {},
-          .matches = is_kineto,
-          .append_file = refuse_rows,
-          .write = nullptr};
+  return {
+      .name = kKinetoFormat,
+      .summary = "torch.profiler (Kineto) traces of all ranks of a job, one file per rank (.json, .json.gz)",
+      .extensions = {},
+      .matches = is_kineto,
+      .append_file = refuse_rows,
+      .write = nullptr};
 }
 
 }  // namespace goodput

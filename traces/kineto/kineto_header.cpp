@@ -31,7 +31,8 @@ class HeaderValue {
 
   [[nodiscard]] Status check(const EventFields& fields) const {
     if (!fields.is_damaged()) return Ok{};
-    return error(fmt::format("is not JSON from {} on", in_quotes(fields.rest().substr(0, kShownBytes))));
+    return error(
+        fmt::format("is not valid JSON from {} on", in_quotes(fields.rest().substr(0, kShownBytes))));
   }
 
   [[nodiscard]] Result<std::string> string(std::string_view key, std::string_view text) const {
@@ -57,7 +58,7 @@ class HeaderValue {
   static constexpr std::size_t kShownBytes = 24;
 
   [[nodiscard]] Error wrong(std::string_view key, std::string_view text, std::string_view wanted) const {
-    return error(fmt::format("{} is {}, want {}", in_quotes(key), describe_json(text), wanted));
+    return error(fmt::format("{} must be {}, not {}", in_quotes(key), wanted, describe_json(text)));
   }
 
   const std::string& file_;

@@ -38,8 +38,8 @@ Status check_one_chunk(const OpTrace& trace) {
   for (int chunks = 2; chunks <= kMostChunks; ++chunks) {
     if (!with_derived_ids(trace, chunks)) continue;
     return Error{
-        fmt::format("mc is absent from all rows, but the passes are in the order of {} chunks a stage; give "
-                    "vpp_size {} in the metadata",
+        fmt::format("mc is absent from all rows, but the passes match a schedule with {} chunks per stage; "
+                    "set vpp_size {} in the metadata",
                     chunks, chunks)};
   }
   return Ok{};
@@ -76,7 +76,7 @@ std::string fill_absent_chunks(OpTrace& trace, int vpp_size) {
     filled += any ? 1 : 0;
   }
   if (filled == 0) return {};
-  return fmt::format("mc, mb_id or gmc derived for {} rows that leave them out", filled);
+  return fmt::format("mc, mb_id or gmc derived for {} rows that lack them", filled);
 }
 
 bool lacks_chunks(const OpTrace& trace) {
@@ -87,7 +87,8 @@ Result<std::string> recover_chunks(OpTrace& trace, std::optional<int> vpp_size) 
   if (!vpp_size) GOODPUT_TRY_STATUS(check_one_chunk(trace));
   if (vpp_size.value_or(1) == 1) return std::string{};
   GOODPUT_TRY_STATUS(take_chunks(trace, *vpp_size));
-  return fmt::format("mc, mb_id and gmc derived from the order of the passes, {} chunks a stage", *vpp_size);
+  return fmt::format("mc, mb_id and gmc derived from the order of the passes ({} chunks per stage)",
+                     *vpp_size);
 }
 
 }  // namespace goodput

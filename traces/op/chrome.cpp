@@ -53,8 +53,9 @@ std::optional<std::string> bad_value(dom::parser& parser, std::string_view event
     event.remove_prefix(token.size());
     const std::string_view inner = is_string && token.size() > 1 ? token.substr(1, token.size() - 2) : token;
     if (!is_json(parser, token)) {
-      return fmt::format("{} is {}, want {}", in_quotes(key), in_quotes(inner),
-                         is_string ? "a JSON string" : "a JSON value that a double can hold");
+      return fmt::format("{} must be {}, not {}", in_quotes(key),
+                         is_string ? "a JSON string" : "a JSON value that a double can hold",
+                         in_quotes(inner));
     }
     if (is_string && without_space(event).starts_with(':')) key = inner;
   }
@@ -63,7 +64,7 @@ std::optional<std::string> bad_value(dom::parser& parser, std::string_view event
 
 std::string describe_failure(dom::parser& parser, std::string_view event, simdjson::error_code code) {
   if (auto bad = bad_value(parser, event)) return *std::move(bad);
-  return fmt::format("is not JSON: {}", simdjson::error_message(code));
+  return fmt::format("is not valid JSON: {}", simdjson::error_message(code));
 }
 
 bool is_no_number(std::string_view word) {
@@ -145,7 +146,7 @@ class ChromeReader {
       ++number;
     }
     if (any_mended) return Ok{};
-    return event_error(window.first, "is not JSON, or one of those that follow");
+    return event_error(window.first, "this event or one of the next events is not valid JSON");
   }
 
   // What is wrong with the event, if anything.
@@ -194,7 +195,7 @@ class ChromeReader {
     if (settled.is_ambiguous && ambiguous_++ == 0) first_ambiguous_ = settled.ended.front().number;
     if (settled.is_end) return settle(settled);
     if (!edge.name.empty() && !find_metric(edge.name)) return std::nullopt;
-    constexpr std::string_view kWhat = "ends an op that never began";
+    constexpr std::string_view kWhat = "ends an op that has no begin event";
     if (intake_.is_strict()) return std::string(kWhat);
     ++reading_.early_ends;
     intake_.count_at(CleaningRule::kCutRecords, Position::event(number), kWhat, edge.step);
@@ -204,7 +205,7 @@ class ChromeReader {
   // The ops of pairs, and those without an end. A problem of another event than the one at hand names it.
   Problem settle(const SettledSpans& settled) {
     for (const OpenSpan& span : settled.cut) {
-      constexpr std::string_view kWhat = "begins an op that never ends";
+      constexpr std::string_view kWhat = "begins an op that has no end event";
       if (intake_.is_strict()) return settled_problem(span, std::string(kWhat));
       intake_.count_at(CleaningRule::kCutRecords, Position::event(span.number), kWhat, span.step);
     }
@@ -213,7 +214,7 @@ class ChromeReader {
       dom::element end;
       const bool is_json = begin_parser_.parse(span.begin_event).get(begin) == simdjson::SUCCESS &&
                            end_parser_.parse(span.end->event).get(end) == simdjson::SUCCESS;
-      GOODPUT_CHECK(is_json, "an event that was JSON is none");
+      GOODPUT_CHECK(is_json, "the events must still be JSON");
       auto problem = settle(read_chrome_pair(begin, end, span.end->at_us, mode_), begin, span.number);
       if (problem) return settled_problem(span, *std::move(problem));
     }
@@ -232,16 +233,16 @@ class ChromeReader {
     }
     if (windows_.has_cut_event()) {
       intake_.count_at(CleaningRule::kCutRecords, Position::event(windows_.next_event()),
-                       "the file ends inside it");
+                       "the file ends inside this event");
     }
     if (const auto problem = settle(std::move(spans_).finish())) return event_error(0, *problem);
     if (ambiguous_ > 0) {
       return event_error(
           first_ambiguous_,
-          fmt::format("{} ops enclose or overlap others of their thread, and end events without "
-                      "\"name\" do not tell which; write \"name\" into them, or events of \"ph\" "
-                      "\"X\"",
-                      ambiguous_));
+          fmt::format(
+              "{} ops enclose or overlap others of their thread, and their end events have no \"name\" to "
+              "tell them apart; add \"name\" to the end events, or write events with \"ph\" \"X\"",
+              ambiguous_));
     }
     return Ok{};
   }
@@ -275,19 +276,19 @@ Result<FileNotes> append_chrome_file(ByteSource& source, TraceIntake& intake) {
   GOODPUT_TRY(const ChromeReading reading, append_chrome_events(source, intake, limits));
   FileNotes notes;
   if (reading.ignored_metrics > 0) {
-    notes.push_back(fmt::format("{}: left out {} events of metrics that are no ops of a step", source.path(),
+    notes.push_back(fmt::format("{}: ignored {} events of metrics that are not ops of a step", source.path(),
                                 reading.ignored_metrics));
   }
   if (reading.ops > 0) return notes;
   GOODPUT_TRY_STATUS(intake.check_known_share());
   if (reading.early_ends > 0) {
     return Error{
-        fmt::format("holds no whole op: {} events end ops that have not begun; sort the events by \"ts\"",
+        fmt::format("has no complete ops: {} events end ops that have not begun; sort the events by \"ts\"",
                     reading.early_ends),
         {.file = source.path()}};
   }
-  return Error{fmt::format("holds no ops: {} events of another phase than \"X\", {} of metrics that are "
-                           "no ops of a step",
+  return Error{fmt::format("has no ops: {} events have a phase other than \"X\", and {} are metrics that are "
+                           "not ops of a step",
                            reading.not_ops, reading.ignored_metrics),
                {.file = source.path()}};
 }
@@ -315,7 +316,7 @@ Status write_chrome_events(const OpTrace& trace, const std::string& path, std::s
 
 OpTraceFormat op_trace_format_chrome() {
   return {.name = "chrome",
-          .summary = "Chrome-trace JSON of ops (.json, .json.gz): NDTimeline's, or written by trace convert",
+          .summary = "Chrome-trace JSON of ops (.json, .json.gz), from NDTimeline or goodput trace convert",
           .extensions = {".json", ".json.gz"},
           .matches = chrome_matches,
           .append_file = append_chrome_file,

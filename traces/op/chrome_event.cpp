@@ -164,7 +164,7 @@ class FieldReader {
     return value.has_value();
   }
   void fail(std::string_view name, const dom::element& value, std::string_view wanted) {
-    problem_ = fmt::format("\"{}\" is {}, want {}", name, kind_name(value), wanted);
+    problem_ = fmt::format("\"{}\" must be {}, not {}", name, wanted, kind_name(value));
   }
 
   // 3.0; NaN for what is no integer.
@@ -286,7 +286,8 @@ Microseconds microseconds(double seconds) {
 
 ChromeEvent read_chrome_event(const dom::element& event, TraceIntake::Mode mode) {
   dom::object object;
-  if (event.get(object) != simdjson::SUCCESS) return fmt::format("is {}, want an object", kind_name(event));
+  if (event.get(object) != simdjson::SUCCESS)
+    return fmt::format("must be an object, not {}", kind_name(event));
   const auto fields = find_fields(object, kEventKeys);
   FieldReader reader(mode);
   const std::string_view phase = reader.text(fields.phase, "ph");
@@ -311,12 +312,12 @@ ChromeEvent read_chrome_pair(const dom::element& begin, const dom::element& end,
   dom::object first;
   dom::object second;
   const bool are_objects = begin.get(first) == simdjson::SUCCESS && end.get(second) == simdjson::SUCCESS;
-  GOODPUT_CHECK(are_objects, "events of a pair are objects");
+  GOODPUT_CHECK(are_objects, "events of a pair must be objects");
   const auto fields = find_fields(first, kEventKeys);
   const auto end_fields = find_fields(second, kEventKeys);
   FieldReader reader(mode);
   const auto type = find_metric(reader.text(fields.name, "name"));
-  GOODPUT_CHECK(type.has_value(), "a pair that is kept is an op");
+  GOODPUT_CHECK(type.has_value(), "a pair that is kept must be an op");
   const ArgFields args = merged(arguments(fields), arguments(end_fields), kArgKeys);
   return read_op(merged(fields, end_fields, kEventKeys), args, reader, *type, at_us);
 }

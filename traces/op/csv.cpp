@@ -101,7 +101,7 @@ Status write_csv(const OpTrace& trace, const std::string& path, std::string_view
 
 OpTraceFormat op_trace_format_csv() {
   return {.name = "csv",
-          .summary = "a header line and a line an op, optionally compressed; columns in any order",
+          .summary = "a header line and one line per op, optionally compressed; columns in any order",
           .extensions = {".csv", ".csv.gz"},
           .matches = is_op_csv,
           .append_file = append_op_csv,

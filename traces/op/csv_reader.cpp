@@ -192,7 +192,8 @@ class CsvRowParser {
     if (!field) return unclosed_quote();
     const auto [end, error] = std::from_chars(field->data(), field->data() + field->size(), value);
     if (error == std::errc::result_out_of_range) {
-      return fmt::format("{} is {}, which is no 64-bit integer", kOpColumnNames[column], in_quotes(*field));
+      return fmt::format("{} is {}, which does not fit into 64 bits", kOpColumnNames[column],
+                         in_quotes(*field));
     }
     if (error == std::errc{} && end == field->data() + field->size()) return {};
     if (const auto whole = parse_whole_number(*field, separator_)) {
@@ -204,7 +205,7 @@ class CsvRowParser {
       intake_.note_absent_chunks();
       return {};
     }
-    return fmt::format("{} is {}, want an integer", kOpColumnNames[column], in_quotes(*field));
+    return fmt::format("{} must be an integer, not {}", kOpColumnNames[column], in_quotes(*field));
   }
 
   [[gnu::noinline]] Problem take_unusual_time(std::optional<std::string_view> field, std::size_t column,
@@ -217,7 +218,7 @@ class CsvRowParser {
       return {};
     }
     if (intake_.is_strict() || !is_absent(without_spaces(*field))) {
-      return fmt::format("{} is {}, want seconds", kOpColumnNames[column], in_quotes(*field));
+      return fmt::format("{} must be a number of seconds, not {}", kOpColumnNames[column], in_quotes(*field));
     }
     value = std::numeric_limits<double>::quiet_NaN();
     return {};
@@ -236,7 +237,7 @@ class CsvRowParser {
   std::string wrong_field_count(std::string_view line) const {
     const auto fields = split_csv(line, separator_);
     if (!fields) return unclosed_quote();
-    return fmt::format("{} fields, but the header names {} columns", fields->size(), columns_.size());
+    return fmt::format("has {} fields, but the header has {} columns", fields->size(), columns_.size());
   }
 
   // The field of a column, if at least `followers` fields follow it.
@@ -308,7 +309,7 @@ class OpCsvLines::Taker {
     const Position at = Position::line(number);
     if (without_spaces(line).empty()) return Ok{};
     if (is_header(without_byte_order_mark(line))) {
-      intake_.count_at(CleaningRule::kRepeatedHeaders, at, "a header line");
+      intake_.count_at(CleaningRule::kRepeatedHeaders, at, "repeated header line");
       return take_header(line, number);
     }
     if (!intake_.is_strict() && is_open && parser_->is_cut(line)) {
@@ -352,7 +353,7 @@ Result<FileNotes> OpCsvLines::take_file(ByteSource& source, TraceIntake& intake)
     round_times_to_float32(intake.trace(), first_row);
   FileNotes notes;
   if (taker.ignored_metrics() > 0) {
-    notes.push_back(fmt::format("{}: left out {} rows of metrics that are no ops of a step", source.path(),
+    notes.push_back(fmt::format("{}: ignored {} rows of metrics that are not ops of a step", source.path(),
                                 taker.ignored_metrics()));
   }
   return notes;

@@ -67,16 +67,16 @@ Status read_names(const YAML::Node& root, const char* key, const std::string& pa
   const YAML::Node node = root[key];
   if (!node || node.IsNull()) return Ok{};
   const Where at{.file = path, .pointer = fmt::format("/{}", key)};
-  if (!node.IsMap()) return Error{"is no mapping to names; want {0: node-a, 8: node-b} and the like", at};
+  if (!node.IsMap()) return Error{"must be a mapping to names, such as {0: node-a, 8: node-b}", at};
   for (const auto& entry : node) {
     const bool is_named = entry.first.IsScalar() && entry.second.IsScalar() && !entry.second.Scalar().empty();
     if (is_named && take(entry.first, printable(entry.second.Scalar()))) continue;
     return Error{
-        fmt::format("has {}: {}; want {}",
+        fmt::format("has {}: {}; expected {}",
                     entry.first.IsScalar() ? printable(entry.first.Scalar()) : "a list",
                     entry.second.IsScalar() ? in_quotes(entry.second.Scalar()) : "no name",
-                    key == std::string_view("hosts") ? "a rank and the name of its host, as in 0: node-a"
-                                                     : "a host and a name, as in node-a: leaf-1"),
+                    key == std::string_view("hosts") ? "a rank and the name of its host, such as 0: node-a"
+                                                     : "a host and a name, such as node-a: leaf-1"),
         at};
   }
   return Ok{};
@@ -107,8 +107,7 @@ bool has_known_key(const YAML::Node& root) {
 }
 
 Result<JobMetadataFields> fields_of(const YAML::Node& root, const std::string& path) {
-  if (!root.IsMap())
-    return Error{"is no mapping of keys to values; want dp_size: 4 and the like", {.file = path}};
+  if (!root.IsMap()) return Error{"must be a mapping of keys to values, such as dp_size: 4", {.file = path}};
   JobMetadataFields fields;
   if (!has_known_key(root)) {
     return Error{
@@ -123,10 +122,9 @@ Result<JobMetadataFields> fields_of(const YAML::Node& root, const std::string& p
     std::int64_t value = 0;
     if (!node.IsScalar() || !YAML::convert<std::int64_t>::decode(node, value) || value < size.least ||
         value > kLargestSize) {
-      return Error{
-          fmt::format("is {}, want an integer from {} to {}",
-                      node.IsScalar() ? in_quotes(node.Scalar()) : "no number", size.least, kLargestSize),
-          {.file = path, .pointer = fmt::format("/{}", size.key)}};
+      return Error{fmt::format("must be an integer from {} to {}, not {}", size.least, kLargestSize,
+                               node.IsScalar() ? in_quotes(node.Scalar()) : "a list or mapping"),
+                   {.file = path, .pointer = fmt::format("/{}", size.key)}};
     }
     fields.*size.field = value;
   }
@@ -139,7 +137,7 @@ Result<JobMetadataFields> fields_of(const YAML::Node& root, const std::string& p
 Result<JobMetadataFields> read_job_metadata(const std::string& path) {
   GOODPUT_TRY(ByteSource source, ByteSource::open(path));
   GOODPUT_TRY(const std::string text, read_all(source, kLargestFile));
-  if (is_nested_too_deeply(text)) return Error{"is nested too deeply for job metadata", {.file = path}};
+  if (is_nested_too_deeply(text)) return Error{"is too deeply nested for job metadata", {.file = path}};
   try {
     return fields_of(YAML::Load(text), path);
   } catch (const YAML::Exception& error) {

@@ -88,8 +88,8 @@ std::optional<CleaningFinding> replaced_workers(const OpTrace& trace, const Repl
   for (const auto& [place, of_place] : replaced) {
     if (!ranks.contains(place) || ranks.at(place).size() > 1) continue;
     if (++found.count == 1) {
-      found.detail = fmt::format("the worker at dp_rank {}, stage {}; now rank {}", place.first, place.second,
-                                 *ranks.at(place).begin());
+      found.detail = fmt::format("the worker at dp_rank {}, stage {} is now rank {}", place.first,
+                                 place.second, *ranks.at(place).begin());
     }
     steps.insert(of_place.begin(), of_place.end());
   }
@@ -167,18 +167,19 @@ std::optional<std::string> impossible_counts(const Lane& lane, std::int64_t back
                                              const PipelineShape& shape) {
   if (lane.passes != backwards) {
     return fmt::format(
-        "{}: {} forward-compute and {} backward-compute ops, want as many of each; leave steps out that "
-        "were not recorded whole",
+        "{}: {} forward-compute and {} backward-compute ops, which must be equally many; remove incompletely "
+        "recorded steps",
         lane.name(), lane.passes, backwards);
   }
   if (shape.chunks == 1) return std::nullopt;
   if (lane.passes % shape.chunks != 0) {
-    return fmt::format("{}: {} forward-compute ops are no multiple of vpp_size {}; is it right?", lane.name(),
-                       lane.passes, shape.chunks);
+    return fmt::format("{}: {} forward-compute ops are not a multiple of vpp_size {}; is vpp_size right?",
+                       lane.name(), lane.passes, shape.chunks);
   }
   if (lane.passes / shape.chunks % shape.stages != 0) {
     return fmt::format(
-        "{}: {} micro-batches are no multiple of the {} stages, which vpp_size {} needs; is it right?",
+        "{}: {} micro-batches are not a multiple of the {} stages, which vpp_size {} needs; is vpp_size "
+        "right?",
         lane.name(), lane.passes / shape.chunks, shape.stages, shape.chunks);
   }
   return std::nullopt;
@@ -257,8 +258,8 @@ Fit compare(const Passes& passes, PassOrder order, const PipelineShape& shape) {
       if (recorded == is_backward_at(i, leading, lane.passes)) {
         ++fit.matched;
       } else if (fit.first_mismatch.empty()) {
-        fit.first_mismatch = fmt::format("{}: compute op {} by start is a {} pass", lane.name(), i + 1,
-                                         recorded ? "backward" : "forward");
+        fit.first_mismatch = fmt::format("{}: compute op {} (in order of start) is a {} pass", lane.name(),
+                                         i + 1, recorded ? "backward" : "forward");
       }
     }
   }
@@ -288,37 +289,35 @@ std::optional<std::int64_t> fitting_vpp_size(const Passes& passes, const Pipelin
 }
 
 Error no_schedule(const Fit& fit, const Passes& passes, const PipelineShape& shape) {
-  const std::string misfit =
-      fmt::format("only {} of {} compute ops stand where {} has them, want 99 %; the first that does not, {}",
-                  fit.matched, passes.ops(), name_of(fit.order, shape), fit.first_mismatch);
+  const std::string misfit = fmt::format(
+      "only {} of {} compute ops are in the order of {}, but 99 % must be; the first exception: {}",
+      fit.matched, passes.ops(), name_of(fit.order, shape), fit.first_mismatch);
   const std::optional<std::int64_t> chunks = fitting_vpp_size(passes, shape);
-  if (!chunks) return {misfit + "; is it a pipeline schedule of another kind?"};
-  return Error{fmt::format("{}; it would fit with vpp_size {} in {}", misfit, *chunks, kOption)}.of_option(
-      "meta");
+  if (!chunks) return {misfit + "; is this a different pipeline schedule?"};
+  return Error{
+      fmt::format("{}; the order fits vpp_size {}, which you can set in {}", misfit, *chunks, kOption)}
+      .of_option("meta");
 }
 
 Status check_unidentified(const OpTrace& trace) {
   const auto unset = std::ranges::count(trace.seq_id, static_cast<std::int32_t>(kUnset));
   if (static_cast<std::size_t>(unset) == trace.size()) return Ok{};
-  return Error{
-      fmt::format("{} of {} ops carry a seq_id and the others do not; read files of one kind at a time",
-                  trace.size() - static_cast<std::size_t>(unset), trace.size())};
+  return Error{fmt::format(
+      "{} of {} ops have a seq_id and the others do not; read files with and without seq_id separately",
+      trace.size() - static_cast<std::size_t>(unset), trace.size())};
 }
 
 }  // namespace
 
 std::string DerivedIds::note() const {
   std::string text = fmt::format(
-      "seq_id, mc and mb_id derived from the recorded order: {} of {} compute ops stand where "
-      "{} has them",
+      "seq_id, mc and mb_id derived from the recorded order: {} of {} compute ops are in the order of {}",
       matched, ops, schedule);
-  if (gaps > 0) text += fmt::format("; {} steps in which passes are missing say nothing about it", gaps);
-  if (dropped_tp_rows > 0)
-    text += fmt::format("; {} rows of tensor-parallel peers left out", dropped_tp_rows);
+  if (gaps > 0) text += fmt::format("; {} steps with missing passes were not used for this", gaps);
+  if (dropped_tp_rows > 0) text += fmt::format("; {} rows of tensor-parallel peers ignored", dropped_tp_rows);
   if (uneven_buckets > 0) {
-    text += fmt::format(
-        "; in {} steps of a worker the data-parallel buckets do not divide evenly over the chunks",
-        uneven_buckets);
+    text += fmt::format("; in {} worker steps the data-parallel buckets do not divide evenly over the chunks",
+                        uneven_buckets);
   }
   return text;
 }
@@ -328,9 +327,9 @@ bool lacks_ids(const OpTrace& trace) {
 }
 
 Result<DerivedIds> derive_ids(OpTrace& trace, int vpp_size, IdGaps gaps) {
-  GOODPUT_CHECK(vpp_size >= 1, "vpp_size comes checked");
+  GOODPUT_CHECK(vpp_size >= 1, "vpp_size must be 1 or more");
   if (vpp_size > kMostChunks) {
-    return Error{fmt::format("vpp_size is {}, want 1 to {}", vpp_size, kMostChunks)};
+    return Error{fmt::format("vpp_size must be from 1 to {}, not {}", kMostChunks, vpp_size)};
   }
   GOODPUT_TRY_STATUS(check_unidentified(trace));
   DerivedIds derived;

@@ -91,17 +91,16 @@ struct Unsupported {
 };
 
 constexpr std::string_view kBatched =
-    "moves several tensors in one op, which the dependency model cannot place; record every send and receive "
-    "as a "
-    "metric of its own";
+    "moves several tensors in one op, which the dependency model does not support; record every send and "
+    "receive as a separate metric";
 constexpr Unsupported kUnsupported[] = {
     {"forward-send-forward-recv", kBatched},
     {"forward-send-backward-recv", kBatched},
     {"backward-send-forward-recv", kBatched},
     {"backward-send-backward-recv", kBatched},
     {"forward-backward-send-forward-backward-recv", kBatched},
-    {"cross-mesh-send", "names no direction; record forward-send or backward-send"},
-    {"cross-mesh-recv", "names no direction; record forward-recv or backward-recv"},
+    {"cross-mesh-send", "does not give a direction; it must be forward-send or backward-send"},
+    {"cross-mesh-recv", "has no direction; record forward-recv or backward-recv"},
 };
 // An unknown name with one of these may be a pass, and a step without some of its passes has other answers.
 constexpr std::string_view kWordsOfPasses[] = {"backward", "wgrad", "weight"};
@@ -169,7 +168,7 @@ std::string unknown_metric(std::string_view name) {
   if (names_a_pass(name)) return fmt::format("metric {} {}", in_quotes(name), kMayBePass);
   const std::string suggestion = suggest_metric(name);
   return fmt::format("metric {} is unknown{}", in_quotes(name),
-                     suggestion.empty() ? "; it is no NDTimeline metric of a training step" : suggestion);
+                     suggestion.empty() ? "; it is not an NDTimeline metric of a training step" : suggestion);
 }
 
 }  // namespace goodput

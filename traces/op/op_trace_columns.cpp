@@ -35,7 +35,7 @@ Result<int> find_column(std::string_view ours, std::span<const std::string_view>
     const bool exact = names[i] == ours;
     if (!exact && (is_exact || !is_spelling_of(ours, names[i]))) continue;
     if (found != OpTableLayout::kAbsent && exact == is_exact) {
-      return Error{fmt::format("two columns {}", in_quotes(names[i])), where};
+      return Error{fmt::format("column {} occurs twice", in_quotes(names[i])), where};
     }
     found = static_cast<int>(i);
     is_exact = exact;
@@ -51,13 +51,13 @@ std::string nearest_other(std::string_view missing, std::span<const std::string_
   }
   std::string all;
   for (const std::string_view name : kOpColumnNames) all.append(all.empty() ? "" : ", ").append(name);
-  return "; want " + all;
+  return "; expected " + all;
 }
 
 Error missing_column(OpColumn column, std::span<const std::string_view> names, const Where& where) {
   std::string what = fmt::format("no column {}", in_quotes(name_of(column)));
   if (std::find(std::begin(kIdColumns), std::end(kIdColumns), column) != std::end(kIdColumns)) {
-    what += " (seq_id, mc and mb_id are there together, or all absent and derived)";
+    what += " (seq_id, mc and mb_id must be all present, or all absent so that goodput derives them)";
   }
   return Error{what + nearest_other(name_of(column), names), where};
 }

@@ -84,8 +84,8 @@ class FileRanks {
 // Formats other than tables have a unit of their own.
 Status check_time_unit(const OpTraceFormat& format, const TraceIntake& intake, const std::string& path) {
   if (intake.seconds_per_unit() == 1 || format.name == "csv" || format.name == "parquet") return Ok{};
-  return Error{fmt::format("is {}, which has a unit of its own; {} is for tables (csv, parquet)", format.name,
-                           kOption),
+  return Error{fmt::format("is {}, which has a fixed time unit; {} applies only to tables (csv, parquet)",
+                           format.name, kOption),
                {.file = path},
                "time-unit"};
 }
@@ -165,8 +165,7 @@ Result<OpTraceReading> read_op_trace(const std::vector<std::string>& paths,
     GOODPUT_TRY(const bool holds_text, append_file(path, options.format, on_progress, intake, reading));
     if (!holds_text && paths.size() == 1) return Error{"is empty", {.file = path}};
     if (!holds_text && options.strict)
-      return Error{
-          fmt::format("is empty; leave it out, or read without {}", kOption), {.file = path}, "strict"};
+      return Error{fmt::format("is empty; omit it, or read without {}", kOption), {.file = path}, "strict"};
     if (!holds_text) reading.notes.push_back(fmt::format("{} is empty and was skipped", path));
     ranks.end_file(intake.trace());
     std::error_code ignored;
@@ -174,7 +173,7 @@ Result<OpTraceReading> read_op_trace(const std::vector<std::string>& paths,
     if (!ignored) read_before += size;
   }
   if (reading.formats.empty())
-    return Error{"is empty, and so are the other files; name those that hold the ops",
+    return Error{"is empty, and so are the other files; give the files with the ops",
                  {.file = paths.front()}};
   if (auto known = intake.check_known_share(); !known) return std::move(known).error().in_file(paths.front());
   reading.findings = intake.findings();
@@ -183,7 +182,7 @@ Result<OpTraceReading> read_op_trace(const std::vector<std::string>& paths,
   reading.stated_pp_size = intake.stated_sizes().pp_size;
   const bool has_absent_chunks = intake.has_absent_chunks();
   reading.trace = std::move(intake).take_trace();
-  if (reading.trace.size() == 0) return Error{"holds no ops", {.file = paths.front()}};
+  if (reading.trace.size() == 0) return Error{"has no ops", {.file = paths.front()}};
   Status complete = complete_ids(reading, options, has_absent_chunks);
   if (!complete) return std::move(complete).error().in_file(paths.front());
   return reading;

@@ -22,7 +22,7 @@ Result<FileNotes> append_parquet(ByteSource& source, TraceIntake& intake) {
   constexpr std::size_t kMostBytes = std::size_t{1} << 36;
   GOODPUT_TRY(std::string bytes, read_all(source, kMostBytes));
   if (const std::string truncation = source.truncation(); !truncation.empty()) {
-    return Error{truncation + ": the file is truncated, and Parquet is read from its end",
+    return Error{truncation + ": the file is truncated, and Parquet needs the end of the file",
                  {.file = source.path()}};
   }
   return append_parquet_bytes(std::move(bytes), source.path(), intake);
@@ -35,7 +35,7 @@ Status write_parquet(const OpTrace& trace, const std::string& path, std::string_
 #else
 
 Error built_without(const std::string& path) {
-  return {"this goodput was built without Parquet; run ./goodput-setup and build again, or use CSV",
+  return {"goodput was built without Parquet; run ./goodput-setup and build again, or use CSV",
           {.file = path}};
 }
 

@@ -254,7 +254,7 @@ Status take_whole_numbers(std::span<const Value> values, std::vector<Target>& ta
       continue;
     }
     if (!(std::abs(value) < kExact) || std::trunc(value) != value) {
-      return place.at(row + i, fmt::format("{} is {}, want an integer", name_of(column.column), value));
+      return place.at(row + i, fmt::format("{} must be an integer, not {}", name_of(column.column), value));
     }
     const auto whole = static_cast<std::int64_t>(value);
     GOODPUT_TRY_STATUS(

@@ -62,9 +62,9 @@ Status check_type(const ParquetColumn& column, const std::string& path) {
   const parquet::ColumnDescriptor& descriptor = *column.descriptor;
   const bool is_time = column.column == OpColumn::kStart || column.column == OpColumn::kDuration;
   const auto refuse = [&](std::string_view wanted) {
-    return Error{
-        fmt::format("column {} is {}, want {}", name_of(column.column), describe(descriptor), wanted),
-        {.file = path}};
+    return Error{fmt::format("column {} must contain {}, not {}", name_of(column.column), wanted,
+                             describe(descriptor)),
+                 {.file = path}};
   };
   if (column.column == OpColumn::kOptype) return is_string(descriptor) ? Status{Ok{}} : refuse("strings");
   if (is_time) return is_floating(descriptor) ? Status{Ok{}} : refuse("float or double (seconds)");
@@ -84,7 +84,8 @@ Result<std::vector<ParquetColumn>> find_columns(const parquet::SchemaDescriptor&
     if (layout.at(column) == OpTableLayout::kAbsent) continue;
     const parquet::schema::Node& node = *root.field(layout.at(column));
     if (!node.is_primitive() || node.is_repeated()) {
-      return Error{fmt::format("column {} is nested, want plain values", name_of(column)), {.file = path}};
+      return Error{fmt::format("column {} is nested, but must have plain values", name_of(column)),
+                   {.file = path}};
     }
     const int leaf = schema.ColumnIndex(node);
     columns.push_back({column, leaf, schema.Column(leaf)});
@@ -176,7 +177,7 @@ Result<FileNotes> append_rows(parquet::ParquetFileReader& file, std::int64_t byt
   FileNotes notes;
   if (rows.ignored_metrics > 0) {
     notes.push_back(
-        fmt::format("{}: left out {} rows of metrics that are no ops of a step", path, rows.ignored_metrics));
+        fmt::format("{}: ignored {} rows of metrics that are not ops of a step", path, rows.ignored_metrics));
   }
   return notes;
 }
@@ -203,8 +204,9 @@ Result<FileNotes> append_opened(const std::string& path, std::int64_t bytes, Tra
 Result<FileNotes> append_parquet_file(const std::string& path, TraceIntake& intake) {
   std::error_code ignored;
   if (!std::filesystem::is_regular_file(path, ignored)) {
-    return Error{"Parquet is read from its end, which a pipe does not have; write it to a file first",
-                 {.file = path}};
+    return Error{
+        "Parquet cannot be read from a pipe, because it needs the end of the file first; write it to a file",
+        {.file = path}};
   }
   const auto bytes = static_cast<std::int64_t>(std::filesystem::file_size(path, ignored));
   return append_opened(path, bytes, intake, [&](const parquet::ReaderProperties& properties) {

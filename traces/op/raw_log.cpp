@@ -131,10 +131,10 @@ Result<FileNotes> append_raw_log_file(ByteSource& source, TraceIntake& intake) {
   GOODPUT_TRY(const RawLogReading reading, append_raw_log(source, intake));
   FileNotes notes;
   const auto left_out = [&](std::size_t count, std::string_view what) {
-    if (count > 0) notes.push_back(fmt::format("{}: left out {} {}", source.path(), count, what));
+    if (count > 0) notes.push_back(fmt::format("{}: ignored {} {}", source.path(), count, what));
   };
   left_out(reading.foreign_lines, "lines of other loggers");
-  left_out(reading.ignored_metrics, "lines of metrics that are no ops of a step");
+  left_out(reading.ignored_metrics, "lines of metrics that are not ops of a step");
   left_out(reading.before_training, "ops from before the first step");
   return notes;
 }
@@ -207,7 +207,7 @@ Status write_raw_log(const OpTrace& trace, const std::string& path, std::string_
 // What is wrong with a record that another one follows in its line; it may read as one with that.
 static std::optional<std::string> fault_of_joined(std::string_view text) {
   const auto record = parse_raw_log_record(text);
-  return record ? "the record is cut short, and another one begins in its line" : record.error().what;
+  return record ? "the record is cut short, and another one begins in the same line" : record.error().what;
 }
 
 std::optional<std::string> append_raw_log_line(std::string_view line, const Position& at, TraceIntake& intake,
@@ -245,7 +245,7 @@ Result<RawLogReading> append_raw_log(ByteSource& source, TraceIntake& intake) {
 
 OpTraceFormat op_trace_format_raw_log() {
   return {.name = "raw_log",
-          .summary = "NDTimeline's raw log (.log, .log.1, ..., .gz); op ids are derived from the order",
+          .summary = "NDTimeline's raw log (.log, .log.1, ..., .gz); op IDs are derived from the order",
           .extensions = {".log", ".log.gz"},
           .matches = raw_log_matches,
           .append_file = append_raw_log_file,

@@ -30,8 +30,8 @@ struct StepRange {
 };
 
 Error broken(const PythonCursor& cursor, std::string_view wanted) {
-  if (cursor.rest().empty()) return {fmt::format("the record is cut short where {} should be", wanted)};
-  return {fmt::format("the record has {} where {} should be", in_quotes(cursor.rest()), wanted)};
+  if (cursor.rest().empty()) return {fmt::format("the record is cut short: expected {}", wanted)};
+  return {fmt::format("expected {} in the record, found {}", wanted, in_quotes(cursor.rest()))};
 }
 
 Status expect(PythonCursor& cursor, std::string_view literal) {
@@ -97,7 +97,7 @@ Result<std::int64_t> read_integer(PythonCursor& cursor) {
   const auto value = cursor.integer();
   if (!value) return broken(cursor, "an integer");
   if (*value > kLargest || *value < -kLargest) {
-    return Error{fmt::format("the record has {}, beyond 2^53", *value)};
+    return Error{fmt::format("the record has {}, which is more than 2^53", *value)};
   }
   return *value;
 }
@@ -139,8 +139,8 @@ Result<std::vector<std::int64_t>> assign_steps(const std::vector<TagStep>& tags,
   const std::int64_t length = length_of(range);
   if (length == 0 || ops % length != 0) {
     return Error{
-        fmt::format("the {} ops of {} do not divide evenly over the {} steps of {}; record the step in "
-                    "every op's tag",
+        fmt::format("the {} ops of {} do not divide evenly over the {} steps of {}; record the step in the "
+                    "tag of every op",
                     ops, in_quotes(metric), length, to_string(range))};
   }
   const std::int64_t ops_per_step = ops / length;
@@ -198,8 +198,9 @@ Status read_topology(PythonCursor& cursor, RawLogRecord& record) {
 
 Status check_lengths(const RawLogRecord& record, std::size_t tags) {
   if (record.starts_s.size() == record.durations_s.size() && tags == record.durations_s.size()) return Ok{};
-  return Error{fmt::format("the record has {} durations, {} starts and {} tags, want as many of each",
-                           record.durations_s.size(), record.starts_s.size(), tags)};
+  return Error{
+      fmt::format("the record has {} durations, {} starts and {} tags, but must have equally many of each",
+                  record.durations_s.size(), record.starts_s.size(), tags)};
 }
 
 bool begins_with_date(std::string_view before) {

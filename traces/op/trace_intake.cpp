@@ -103,7 +103,7 @@ Status TraceIntake::check_known_share() const {
   const std::size_t unknown = count_of(CleaningRule::kUnknownOps);
   const std::size_t known = trace_.size() + count_of(CleaningRule::kDamagedRows);
   if (unknown <= known) return Ok{};
-  return Error{fmt::format("only {} of {} ops are of known types, want at least half; unknown: {}", known,
+  return Error{fmt::format("only {} of {} ops have known types, but at least half must; unknown: {}", known,
                            known + unknown, unknown_names())};
 }
 

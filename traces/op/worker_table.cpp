@@ -56,11 +56,11 @@ Status check_worker_table_path(std::string_view final_path) {
 #ifdef GOODPUT_HAVE_PARQUET
     return Ok{};
 #else
-    return Error{"this goodput was built without Parquet; write .csv or .csv.gz",
+    return Error{"goodput was built without Parquet; write .csv or .csv.gz",
                  {.file = std::string(final_path)}};
 #endif
   }
-  return Error{"a table of workers is written as .csv, .csv.gz or .parquet; name the file accordingly",
+  return Error{"a table of workers must be written to a .csv, .csv.gz or .parquet file",
                {.file = std::string(final_path)}};
 }
 

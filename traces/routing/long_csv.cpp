@@ -121,7 +121,7 @@ class LongRows {
       tokens.resize(expert + 1, kUnseen);
     }
     if (tokens[expert] != kUnseen) {
-      return Error{fmt::format("{}, expert {} is there twice; remove one of the two rows", to_string(row.key),
+      return Error{fmt::format("{}, expert {} occurs twice; remove one of the two rows", to_string(row.key),
                                row.expert)};
     }
     tokens[expert] = row.tokens;
@@ -171,12 +171,13 @@ Status write_long_csv(const RoutingTrace& trace, const std::string& path, std::s
 }  // namespace
 
 RoutingFormat routing_format_long_csv() {
-  return {.name = "long_csv",
-          .summary = "expert routing: iteration,layer,expert,tokens with a row an expert, optionally gzipped",
-          .extensions = {},
-          .matches = is_long_csv,
-          .append_file = append_long_csv,
-          .write = write_long_csv};
+  return {
+      .name = "long_csv",
+      .summary = "expert routing: iteration,layer,expert,tokens with one row per expert, optionally gzipped",
+      .extensions = {},
+      .matches = is_long_csv,
+      .append_file = append_long_csv,
+      .write = write_long_csv};
 }
 
 }  // namespace goodput

@@ -72,8 +72,8 @@ Status check_required(const std::set<std::string>& names, std::span<const Routin
 Status check_experts(const std::set<std::string>& names, std::size_t experts) {
   for (std::size_t expert = 0; expert < experts; ++expert) {
     if (names.contains(name_of({RoutingColumn::kLoad, expert}))) continue;
-    return Error{
-        fmt::format("no column \"e{}\"; {} columns of experts are e0 to e{}", expert, experts, experts - 1)};
+    return Error{fmt::format("no column \"e{}\"; with {} expert columns, they must be e0 to e{}", expert,
+                             experts, experts - 1)};
   }
   return Ok{};
 }
@@ -103,7 +103,7 @@ Result<std::vector<RoutingField>> parse_routing_header(std::string_view line,
       return unknown_column(name, known);
     }
     if (!distinct.insert(name_of(*field)).second) {
-      return Error{fmt::format("two columns \"{}\"", name_of(*field))};
+      return Error{fmt::format("column \"{}\" occurs twice", name_of(*field))};
     }
     fields.push_back(*field);
     if (field->column == RoutingColumn::kLoad) ++experts;
@@ -128,22 +128,22 @@ Result<std::int64_t> take_number(CsvFields& fields, const RoutingField& field, s
   const auto [end, error] = std::from_chars(text->data(), text->data() + text->size(), value);
   if (end != text->data() + text->size() || error == std::errc::invalid_argument) {
     const auto decimal = parse_decimal(*text);
-    if (!decimal || decimal->value != std::floor(decimal->value)) return refuse("want a whole number");
+    if (!decimal || decimal->value != std::floor(decimal->value)) return refuse("but must be a whole number");
     if (std::abs(decimal->value) > kMostExactDouble)
-      return refuse("want at most 2^53 where it has a fraction");
+      return refuse("but must be at most 2^53 unless written as a plain integer");
     value = static_cast<std::int64_t>(decimal->value);
   } else if (error == std::errc::result_out_of_range) {
-    return refuse("which is no 64-bit integer");
+    return refuse("which does not fit into 64 bits");
   }
-  if (value < 0) return refuse("want 0 or more");
-  if (value > most) return refuse(fmt::format("want at most {}", most));
+  if (value < 0) return refuse("but must be 0 or more");
+  if (value > most) return refuse(fmt::format("but must be at most {}", most));
   return value;
 }
 
 Error wrong_field_count(std::string_view line, std::size_t columns) {
   const auto fields = split_csv(line);
   if (!fields) return {std::string(kUnclosedQuote)};
-  return {fmt::format("{} fields, but the header names {} columns", fields->size(), columns)};
+  return {fmt::format("has {} fields, but the header has {} columns", fields->size(), columns)};
 }
 
 }  // namespace goodput

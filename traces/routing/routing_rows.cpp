@@ -44,10 +44,9 @@ std::string to_string(const RoutingRowKey& key) {
 }
 
 Error RoutingRows::too_large() {
-  return {
-      fmt::format("the trace has more than {} counts; read fewer iterations, or sum ranks and micro-batches "
-                  "beforehand",
-                  kMostRoutingCounts)};
+  return {fmt::format(
+      "the trace has more than {} counts; read fewer iterations, or sum over ranks and micro-batches first",
+      kMostRoutingCounts)};
 }
 
 Status RoutingRows::expect_experts(std::size_t experts, std::size_t line) {
@@ -56,7 +55,8 @@ Status RoutingRows::expect_experts(std::size_t experts, std::size_t line) {
     expected_by_ = fmt::format("{}:{}", files_.back(), line);
   }
   if (experts == expected_experts_) return Ok{};
-  return Error{fmt::format("{} experts, but {} has {}", experts, expected_by_, expected_experts_)};
+  return Error{fmt::format("has {} expert{}, but {} has {}", experts, experts == 1 ? "" : "s", expected_by_,
+                           expected_experts_)};
 }
 
 Result<std::span<std::int64_t>> RoutingRows::add(const RoutingRowKey& key, std::size_t line,
@@ -75,7 +75,7 @@ Result<std::span<std::int64_t>> RoutingRows::add(const RoutingRowKey& key, std::
 }
 
 Result<RoutingReading> RoutingRows::finish() && {
-  if (rows_.empty()) return Error{"holds no rows", {.file = files_.empty() ? "" : files_.front()}};
+  if (rows_.empty()) return Error{"has no rows", {.file = files_.empty() ? "" : files_.front()}};
   const auto by_key = [](const Row& a, const Row& b) { return a.key < b.key; };
   // In most files they are in order.
   if (!std::is_sorted(rows_.begin(), rows_.end(), by_key))
@@ -144,11 +144,11 @@ Status RoutingRows::check_layers(std::span<const Group> first, std::span<const G
   if (i == first.size() && i == other.size()) return Ok{};
   const std::int64_t iteration = iteration_of(other.front());
   if (i == first.size() || (i < other.size() && layer_of(other[i]) < layer_of(first[i]))) {
-    return Error{fmt::format("iteration {} has layer {}, but iteration {} has not", iteration,
+    return Error{fmt::format("iteration {} has layer {}, but iteration {} does not", iteration,
                              layer_of(other[i]), iteration_of(first.front())),
                  place(other[i].front())};
   }
-  return Error{fmt::format("iteration {} has no layer {}, but iteration {} has", iteration,
+  return Error{fmt::format("iteration {} does not have layer {}, but iteration {} does", iteration,
                            layer_of(first[i]), iteration_of(first.front())),
                place(other.front().front())};
 }
@@ -163,12 +163,12 @@ Status RoutingRows::check_parts(Group first, Group other) const {
   const RoutingRowKey& there = first.front().key;
   if (i == first.size() || (i < other.size() && part(other[i]) < part(first[i]))) {
     return Error{
-        fmt::format("iteration {}, layer {} has a {}, but iteration {}, layer {} has not", here.iteration,
+        fmt::format("iteration {}, layer {} has {}, but iteration {}, layer {} does not", here.iteration,
                     here.layer, name_of(part(other[i])), there.iteration, there.layer),
         place(other[i])};
   }
-  return Error{fmt::format("iteration {}, layer {} has no {}, but iteration {}, layer {} has", here.iteration,
-                           here.layer, name_of(part(first[i])), there.iteration, there.layer),
+  return Error{fmt::format("iteration {}, layer {} does not have {}, but iteration {}, layer {} does",
+                           here.iteration, here.layer, name_of(part(first[i])), there.iteration, there.layer),
                place(other.front())};
 }
 

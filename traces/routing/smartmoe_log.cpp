@@ -83,7 +83,8 @@ Result<LogName> parse_name(const std::string& path) {
   const auto iteration = take_number_after("table_iter", text);
   const auto rank = take_number_after("_rank", text);
   if (!iteration || !rank || (text != ".log" && text != ".log.gz")) {
-    return Error{"its name must say iteration and rank: table_iter<I>_rank<R>.log", {.file = path}};
+    return Error{"the file name must contain the iteration and the rank: table_iter<I>_rank<R>.log",
+                 {.file = path}};
   }
   return LogName{*iteration, *rank};
 }
@@ -97,7 +98,7 @@ class LogLines {
     Cursor cursor(line);
     const auto layer = cursor.integer();
     if (!layer || *layer >= kMostRoutingExperts || !cursor.accept(':') || !cursor.accept('[')) {
-      return malformed(cursor, "want LAYER:[[counts], ...]");
+      return malformed(cursor, "expected LAYER:[[counts], ...]");
     }
     std::int64_t micro_batch = 0;
     do {
@@ -108,7 +109,7 @@ class LogLines {
       std::copy(counts_.begin(), counts_.end(), row.begin());
     } while (cursor.accept(','));
     if (!cursor.accept(']') || !cursor.rest().empty())
-      return malformed(cursor, "want ] and the end of the line");
+      return malformed(cursor, "expected ] and the end of the line");
     return Ok{};
   }
 
@@ -116,22 +117,23 @@ class LogLines {
   // [852.0, 20.0] to counts_.
   Status take_counts(Cursor& cursor) {
     counts_.clear();
-    if (!cursor.accept('[')) return malformed(cursor, "want a list of counts");
+    if (!cursor.accept('[')) return malformed(cursor, "expected a list of counts");
     do {
       const auto tokens = cursor.tokens();
-      if (!tokens) return malformed(cursor, "want a whole number of tokens");
+      if (!tokens) return malformed(cursor, "expected a whole number of tokens");
       counts_.push_back(*tokens);
     } while (cursor.accept(','));
-    if (!cursor.accept(']')) return malformed(cursor, "want , or ]");
+    if (!cursor.accept(']')) return malformed(cursor, "expected , or ]");
     if (counts_.size() <= static_cast<std::size_t>(kMostRoutingExperts)) return Ok{};
-    return Error{fmt::format("{} experts; want at most {}", counts_.size(), kMostRoutingExperts)};
+    return Error{
+        fmt::format("has {} experts, but at most {} are supported", counts_.size(), kMostRoutingExperts)};
   }
 
   static Error malformed(const Cursor& cursor, std::string_view wish) {
     constexpr std::size_t kShownBytes = 24;
     if (cursor.at_end()) return {fmt::format("the line ends early: {}", wish)};
-    return {
-        fmt::format("cannot read it from {} on: {}", in_quotes(cursor.rest().substr(0, kShownBytes)), wish)};
+    return {fmt::format("cannot read the line from {} on: {}",
+                        in_quotes(cursor.rest().substr(0, kShownBytes)), wish)};
   }
 
   LogName name_;
@@ -154,14 +156,14 @@ Status append_smartmoe_log(ByteSource& source, RoutingRows& rows) {
 }  // namespace
 
 RoutingFormat routing_format_smartmoe_log() {
-  return {
-      .name = "smartmoe_log",
-      .summary =
-          "expert routing: table_iter<I>_rank<R>.log of the SmartMoE artifact, a file an iteration and rank",
-      .extensions = {},
-      .matches = is_smartmoe_log,
-      .append_file = append_smartmoe_log,
-      .write = nullptr};
+  return {.name = "smartmoe_log",
+          .summary =
+              "expert routing: table_iter<I>_rank<R>.log of the SmartMoE artifact, one file per iteration "
+              "and rank",
+          .extensions = {},
+          .matches = is_smartmoe_log,
+          .append_file = append_smartmoe_log,
+          .write = nullptr};
 }
 
 }  // namespace goodput

@@ -33,9 +33,9 @@ class WideRows {
     GOODPUT_TRY(fields_, parse_routing_header(line, kWideColumns));
     const auto experts = std::count_if(fields_.begin(), fields_.end(),
                                        [](const RoutingField& field) { return is_load(field); });
-    if (experts == 0) return Error{"no column \"e0\"; want a column e0, e1, ... an expert"};
+    if (experts == 0) return Error{"no column \"e0\"; expected columns e0, e1, ..., one per expert"};
     if (experts > kMostRoutingExperts) {
-      return Error{fmt::format("{} experts; want at most {}", experts, kMostRoutingExperts)};
+      return Error{fmt::format("has {} experts, but at most {} are supported", experts, kMostRoutingExperts)};
     }
     loads_.resize(static_cast<std::size_t>(experts));
     run_length_.resize(fields_.size());
@@ -129,7 +129,7 @@ Status write_wide_csv(const RoutingTrace& trace, const std::string& path, std::s
 
 RoutingFormat routing_format_wide_csv() {
   return {.name = "wide_csv",
-          .summary = "expert routing: iter,layer,e0,e1,... with a column an expert, optionally gzipped",
+          .summary = "expert routing: iter,layer,e0,e1,... with one column per expert, optionally gzipped",
           .extensions = {".csv", ".csv.gz"},
           .matches = is_wide_csv,
           .append_file = append_wide_csv,

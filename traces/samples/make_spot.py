@@ -16,7 +16,7 @@ def pick(generator, choices):
 
 
 def events():
-    """12 hours, 32 wanted. The four of minute 34 leave together, and nothing else happens around them."""
+    """12 hours with a target of 32 nodes. The four of minute 34 leave together; nothing else happens near it."""
     generator = random.Random(1)
     wanted, minutes, doomed = 32, 12 * 60, ["node3", "node11", "node17", "node19"]
     rows = [(0, "add", f"node{i}") for i in range(1, 25)]
@@ -42,7 +42,7 @@ def events():
 
 
 def counts():
-    """2 days in ticks of 5 minutes, 128 wanted; from hour 30 on the whole fleet is gone for 75 minutes."""
+    """2 days in ticks of 5 minutes, target 128 nodes; from hour 30 on the whole fleet is gone for 75 minutes."""
     generator = random.Random(2)
     wanted, count, price, data, prices = 128, 96, 9.8, [], []
     for tick in range(2 * 24 * 12):

@@ -50,7 +50,7 @@ Result<SpotContent> read_bamboo_csv(ByteSource& source, const SpotOptions& optio
 
 SpotFormat spot_format_bamboo_csv() {
   return {.name = "bamboo_csv",
-          .summary = "spot nodes: Bamboo's and Oobleck's milliseconds,add|remove,node without a header",
+          .summary = "spot nodes: milliseconds,add|remove,node without a header, as from Bamboo and Oobleck",
           .extensions = {},
           .matches = is_bamboo_csv,
           .read = read_bamboo_csv,

@@ -45,7 +45,7 @@ std::optional<Column> count_column(const std::vector<std::size_t>& columns) {
 Result<std::vector<std::size_t>> parse_counts_header(std::string_view line) {
   GOODPUT_TRY(auto columns, parse_spot_header(line, kCountsColumns));
   if (has(columns, kTime) && count_column(columns)) return columns;
-  return Error{"want the columns t_s and one of count, held, probe; optionally usd_per_node_hour"};
+  return Error{"expected the columns t_s, one of count, held and probe, and optionally usd_per_node_hour"};
 }
 
 // Observations at a constant pace: at least 3 of 4 gaps are within a tenth of the middle one. Zero: no such
@@ -81,7 +81,7 @@ class CountRows {
       GOODPUT_TRY(const std::int32_t count, parse_spot_count(fields[column_], kCountsColumns[column_]));
       append_spot_count(trace_, time, count);
     } else if (rows_.empty()) {
-      return Error{"the first row has no count; begin the recording where something is known"};
+      return Error{"the first row has no count; begin the recording at the first known count"};
     }
     if (last_repeats_) lists_observations_ = true;
     last_repeats_ = is_known && !rows_.empty() && rows_.back().is_known &&
@@ -104,17 +104,17 @@ class CountRows {
 
   [[nodiscard]] Status check_time(SimTime time, std::string_view text) const {
     if (rows_.empty() && time != SimTime{}) {
-      return Error{
-          fmt::format("the first row is at {} s, want 0: t_s counts from the start of the "
-                      "recording",
-                      text)};
+      return Error{fmt::format(
+          "the first row must be at 0 s, not {} s, because t_s counts from the start of the recording",
+          text)};
     }
     if (!rows_.empty() && time <= rows_.back().time) {
       std::string last;
       append_spot_seconds(last, rows_.back().time);
-      return Error{fmt::format("{} s comes after {} s; sort the rows by time, one a time", text, last)};
+      return Error{
+          fmt::format("{} s comes after {} s; sort the rows by time, with one row per time", text, last)};
     }
-    if (rows_.size() == kMostSpotRows) return Error{fmt::format("more than {} rows", kMostSpotRows)};
+    if (rows_.size() == kMostSpotRows) return Error{fmt::format("has more than {} rows", kMostSpotRows)};
     return Ok{};
   }
 
@@ -241,13 +241,14 @@ Status write_counts_csv(const SpotTrace& trace, const std::string& path, std::st
 }  // namespace
 
 SpotFormat spot_format_counts_csv() {
-  return {
-      .name = "counts_csv",
-      .summary = "spot counts: t_s,count (or held, or probe: what it means), optionally usd_per_node_hour",
-      .extensions = {".csv", ".csv.gz"},
-      .matches = is_counts_csv,
-      .read = read_counts_csv,
-      .write = write_counts_csv};
+  return {.name = "counts_csv",
+          .summary =
+              "spot counts: t_s,count (named held or probe if the meaning is known), optionally "
+              "usd_per_node_hour",
+          .extensions = {".csv", ".csv.gz"},
+          .matches = is_counts_csv,
+          .read = read_counts_csv,
+          .write = write_counts_csv};
 }
 
 }  // namespace goodput

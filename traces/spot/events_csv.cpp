@@ -29,7 +29,7 @@ bool is_events_csv(std::string_view head) {
 
 Result<std::vector<std::size_t>> parse_events_header(std::string_view line) {
   GOODPUT_TRY(auto columns, parse_spot_header(line, kEventColumns));
-  if (columns.size() != kEventColumns.size()) return Error{"want the columns t_s, event and node"};
+  if (columns.size() != kEventColumns.size()) return Error{"expected the columns t_s, event and node"};
   return columns;
 }
 
@@ -62,8 +62,7 @@ void append_name(std::string& text, std::string_view name) {
 Status write_events_csv(const SpotTrace& trace, const std::string& path, std::string_view final_path) {
   if (!trace.has_names()) {
     return Error{
-        "counts nodes and does not tell which: cannot be written as events_csv; write "
-        "counts_csv",
+        "has only counts of nodes, not their names, and cannot be written as events_csv; write counts_csv",
         {.file = trace.file}};
   }
   GOODPUT_TRY(ByteSink file, ByteSink::open(path, final_path));
@@ -83,7 +82,7 @@ Status write_events_csv(const SpotTrace& trace, const std::string& path, std::st
 
 SpotFormat spot_format_events_csv() {
   return {.name = "events_csv",
-          .summary = "spot nodes: t_s,event,node with a row a node that comes (add) or goes (remove)",
+          .summary = "spot nodes: t_s,event,node with one row per node that joins (add) or leaves (remove)",
           .extensions = {".csv", ".csv.gz"},
           .matches = is_events_csv,
           .read = read_events_csv,

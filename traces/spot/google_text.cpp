@@ -51,14 +51,15 @@ std::optional<std::array<int, 3>> split_numbers(std::string_view text, char sepa
 Result<std::chrono::seconds> parse_timestamp(std::string_view date, std::string_view clock) {
   using std::chrono::days;
   const auto ymd = split_numbers(date, '-', {4, 2, 2});
-  if (!ymd) return Error{fmt::format("the date is {}, want YYYY-MM-DD", in_quotes(date))};
+  if (!ymd) return Error{fmt::format("the date must be YYYY-MM-DD, not {}", in_quotes(date))};
   const std::chrono::year_month_day day{std::chrono::year{(*ymd)[0]},
                                         std::chrono::month{static_cast<unsigned>((*ymd)[1])},
                                         std::chrono::day{static_cast<unsigned>((*ymd)[2])}};
-  if (!day.ok()) return Error{fmt::format("the date is {}, a day that no calendar has", in_quotes(date))};
+  if (!day.ok()) return Error{fmt::format("the date {} does not exist", in_quotes(date))};
   const auto hms = split_numbers(clock, ':', {2, 2, 2});
   if (!hms || (*hms)[0] > 23 || (*hms)[1] > 59 || (*hms)[2] > 59)
-    return Error{fmt::format("the time is {}, want HH:MM:SS from 00:00:00 to 23:59:59", in_quotes(clock))};
+    return Error{
+        fmt::format("the time must be HH:MM:SS from 00:00:00 to 23:59:59, not {}", in_quotes(clock))};
   return std::chrono::sys_days{day}.time_since_epoch() + std::chrono::hours{(*hms)[0]} +
          std::chrono::minutes{(*hms)[1]} + std::chrono::seconds{(*hms)[2]};
 }
@@ -89,7 +90,7 @@ class GoogleRows {
     const bool is_change = trace_.counts.empty() || trace_.counts.back().count != count;
     if (!is_change) return Ok{};
     if (!trace_.counts.empty() && time < trace_.counts.back().time) {
-      return Error{"a new count is seen before the time of the last change: sort the blocks of rows"};
+      return Error{"a new count comes before the time of the last change; sort the blocks of rows by time"};
     }
     append_spot_count(trace_, time, count);
     return Ok{};
@@ -108,7 +109,7 @@ Result<SpotContent> read_google_text(ByteSource& source, const SpotOptions& opti
   GOODPUT_TRY_STATUS(refuse_preempted(options, source.path()));
   GoogleRows rows;
   const auto take = [&](std::string_view line, std::size_t number) -> Status {
-    if (number > kMostSpotRows) return Error{fmt::format("more than {} rows", kMostSpotRows)};
+    if (number > kMostSpotRows) return Error{fmt::format("has more than {} rows", kMostSpotRows)};
     return rows.take(number == 1 ? without_byte_order_mark(line) : line);
   };
   GOODPUT_TRY_STATUS(for_each_line(source, kSpotBlockBytes, take));

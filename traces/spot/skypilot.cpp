@@ -84,14 +84,14 @@ class SkypilotFile {
       GOODPUT_TRY_STATUS(take(key, value));
     }
     if (document.current_location().error() != simdjson::OUT_OF_BOUNDS)
-      return Error{"something stands behind the closing '}'; remove it", {.file = path_}};
+      return Error{"has text after the closing '}'; remove it", {.file = path_}};
     GOODPUT_TRY_STATUS(check());
     return std::move(ticks_);
   }
 
  private:
   [[nodiscard]] Error no_json(simdjson::error_code code) const {
-    return {fmt::format("is truncated or no JSON of the form {{\"metadata\": {{...}}, \"data\": [...]}}: {}",
+    return {fmt::format("is truncated or not JSON of the form {{\"metadata\": {{...}}, \"data\": [...]}}: {}",
                         simdjson::error_message(code)),
             {.file = path_}};
   }
@@ -99,7 +99,7 @@ class SkypilotFile {
     return {std::string(what), {.file = path_, .pointer = std::string(pointer)}};
   }
   [[nodiscard]] Error twice(std::string_view key) const {
-    return error_at(fmt::format("/{}", key), "is there twice; remove one");
+    return error_at(fmt::format("/{}", key), "occurs twice; remove one");
   }
 
   Status take(std::string_view key, ondemand::value& value) {
@@ -126,7 +126,7 @@ class SkypilotFile {
                                  Result<Value> (*value_of)(ondemand::value&, std::string_view)) {
     const std::string pointer = fmt::format("/{}", key);
     ondemand::array array;
-    if (value.get_array().get(array)) return error_at(pointer, "is no array; want one number a tick");
+    if (value.get_array().get(array)) return error_at(pointer, "must be an array with one number per tick");
     std::size_t tick = 0;
     for (auto item : array) {
       ondemand::value element;
@@ -142,7 +142,7 @@ class SkypilotFile {
 
   static Error no_number(ondemand::value& element, std::string_view what, std::string_view wish) {
     const std::string_view token = without_space_behind(element.raw_json_token());
-    return {fmt::format("{} is {}, want {}", what, in_quotes(token), wish)};
+    return {fmt::format("{} must be {}, not {}", what, wish, in_quotes(token))};
   }
 
   // Whole numbers, also written with a fraction of zeros.
@@ -163,14 +163,14 @@ class SkypilotFile {
   static Result<double> price_of(ondemand::value& element, std::string_view what) {
     double price = 0;
     if (element.get_double().get(price) == simdjson::SUCCESS) return check_spot_price(price, what);
-    return no_number(element, what, fmt::format("USD a node and hour from 0 to {}", kMostSpotPrice));
+    return no_number(element, what, fmt::format("USD per node-hour from 0 to {}", kMostSpotPrice));
   }
 
   Status read_metadata(ondemand::value& value) {
     Metadata& metadata = ticks_.metadata.emplace();
     ondemand::object object;
     if (value.get_object().get(object))
-      return error_at("/metadata", "is no object; want {\"gap_seconds\": 300}");
+      return error_at("/metadata", "must be an object such as {\"gap_seconds\": 300}");
     for (auto field : object) {
       std::string_view key;
       if (const auto code = field.unescaped_key().get(key)) return no_json(code);
@@ -187,7 +187,7 @@ class SkypilotFile {
       GOODPUT_TRY(metadata.gap, gap_of(value));
     } else if (key == "nodes") {
       GOODPUT_TRY(const std::int32_t nodes, count_of(value, "it"));
-      if (nodes < 1) return Error{"want at least 1 node"};
+      if (nodes < 1) return Error{"must be at least 1 node"};
       metadata.nodes = nodes;
     } else if (key == "polarity") {
       GOODPUT_TRY(const std::size_t place, choice_of(value, kSpotPolarityNames));
@@ -200,7 +200,7 @@ class SkypilotFile {
   }
 
   static Result<SimDuration> gap_of(ondemand::value& value) {
-    constexpr std::string_view kWish = "seconds above 0 and up to 1e9";
+    constexpr std::string_view kWish = "a number of seconds above 0 and up to 1e9";
     double seconds = 0;
     if (value.get_double().get(seconds)) return no_number(value, "it", kWish);
     if (!(seconds <= kLongestGap) || from_seconds(std::max(seconds, 0.0)) <= SimDuration{})
@@ -213,19 +213,21 @@ class SkypilotFile {
     const bool is_text = value.get_string().get(text) == simdjson::SUCCESS;
     const auto found = is_text ? std::find(names.begin(), names.end(), text) : names.end();
     if (found != names.end()) return static_cast<std::size_t>(found - names.begin());
-    return Error{fmt::format("want \"{}\" or \"{}\"", names[0], names[1])};
+    return Error{fmt::format("must be \"{}\" or \"{}\"", names[0], names[1])};
   }
 
   Status check() const {
     if (!ticks_.metadata || ticks_.metadata->gap == SimDuration{})
       return error_at("/metadata/gap_seconds", "is missing; add the seconds from one tick to the next");
-    if (!ticks_.data) return error_at("/data", "is missing; want one count a tick");
-    if (ticks_.data_size == 0) return error_at("/data", "is empty; want one count a tick");
+    if (!ticks_.data) return error_at("/data", "is missing; add one count per tick");
+    if (ticks_.data_size == 0) return error_at("/data", "is empty; add the number of nodes at each tick");
     if (ticks_.data->front().value == kNull)
-      return error_at("/data/0", "is null; begin the recording where something is known");
+      return error_at("/data/0", "is null; begin the recording at the first known count");
     if (ticks_.prices && ticks_.prices_size != ticks_.data_size) {
-      return error_at("/prices", fmt::format("has {} prices, but /data {} counts; want one of each a tick",
-                                             ticks_.prices_size, ticks_.data_size));
+      return error_at(
+          "/prices",
+          fmt::format("has {} prices, but /data has {} counts; each tick needs one price and one count",
+                      ticks_.prices_size, ticks_.data_size));
     }
     std::int64_t end = 0;
     if (__builtin_mul_overflow(ticks_.metadata->gap.count(), static_cast<std::int64_t>(ticks_.data_size),
@@ -251,7 +253,7 @@ Result<SpotPolarity> settle_polarity(const Ticks& ticks, const SpotOptions& opti
                                      const std::string& path) {
   const std::optional<SpotPolarity> stated = ticks.metadata->polarity;
   if (stated && options.polarity && *stated != *options.polarity) {
-    return Error{fmt::format("is \"{}\", but {} says {}; leave the option out or mend the file",
+    return Error{fmt::format("is \"{}\", but {} is {}; remove the option or correct the file",
                              name_of(*stated), kOption, name_of(*options.polarity)),
                  {.file = path, .pointer = "/metadata/polarity"},
                  "polarity"};
@@ -259,8 +261,8 @@ Result<SpotPolarity> settle_polarity(const Ticks& ticks, const SpotOptions& opti
   if (stated) return *stated;
   if (options.polarity) return *options.polarity;
   if (highest_of(*ticks.data).value > 1) return SpotPolarity::kAvailable;
-  return Error{fmt::format("holds no count above 1: 1 means available in published files and preempted in "
-                           "SkyPilot's simulator; say {} available|preempted",
+  return Error{fmt::format("has no count above 1; a 1 means available in published files, but preempted in "
+                           "SkyPilot's simulator; give {} available|preempted",
                            kOption),
                {.file = path, .pointer = "/data"},
                "polarity"};
@@ -272,10 +274,10 @@ Status check_counts(const Ticks& ticks, SpotPolarity polarity, const std::string
   const Where where{.file = path, .pointer = fmt::format("/data/{}", highest.tick)};
   const std::optional<std::int32_t> nodes = ticks.metadata->nodes;
   if (nodes && highest.value > *nodes)
-    return Error{fmt::format("is {}, more than /metadata/nodes, {}", highest.value, *nodes), where};
+    return Error{fmt::format("is {}, more than /metadata/nodes ({})", highest.value, *nodes), where};
   if (nodes || polarity == SpotPolarity::kAvailable || highest.value <= 1) return Ok{};
-  return Error{fmt::format("is {} preempted nodes, but of how many? add \"nodes\" to \"metadata\", or "
-                           "leave out {} preempted",
+  return Error{fmt::format("is {} preempted nodes, but the total is unknown; add \"nodes\" to \"metadata\", "
+                           "or remove {} preempted",
                            highest.value, kOption),
                where, "polarity"};
 }

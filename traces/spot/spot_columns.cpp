@@ -29,7 +29,7 @@ Result<std::vector<std::size_t>> parse_spot_header(std::string_view line,
                                fmt::join(known, ", "))};
     }
     if (std::find(columns.begin(), columns.end(), place) != columns.end())
-      return Error{fmt::format("column {} is there twice", in_quotes(name))};
+      return Error{fmt::format("column {} occurs twice", in_quotes(name))};
     columns.push_back(place);
   }
   return columns;
@@ -45,7 +45,7 @@ Status split_spot_row(std::string_view line, std::span<const std::size_t> column
     if (taken < columns.size()) fields[columns[taken]] = *field;
   }
   if (taken == columns.size()) return Ok{};
-  return Error{fmt::format("{} field{}, but want {}", taken, taken == 1 ? "" : "s", columns.size())};
+  return Error{fmt::format("has {} field{}, but must have {}", taken, taken == 1 ? "" : "s", columns.size())};
 }
 
 }  // namespace goodput

@@ -19,8 +19,8 @@ Status check_name(std::string_view name) {
   const auto is_bad = [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == '"' || c == 0x7f; };
   if (!name.empty() && name.size() <= kLongestName && std::none_of(name.begin(), name.end(), is_bad))
     return Ok{};
-  return Error{fmt::format("node is {}, want a name of 1 to {} characters without quotes", in_quotes(name),
-                           kLongestName)};
+  return Error{fmt::format("node must be a name of 1 to {} characters without quotes, not {}", kLongestName,
+                           in_quotes(name))};
 }
 
 std::string seconds_text(SimTime time) {
@@ -35,7 +35,7 @@ Result<NodeId> SpotEventRows::id_of(std::string_view name) {
   if (const auto found = ids_.find(name); found != ids_.end()) return found->second;
   GOODPUT_TRY_STATUS(check_name(name));
   if (nodes_.size() == static_cast<std::size_t>(kMostSpotNodes))
-    return Error{fmt::format("more than {} nodes; is it the right file?", kMostSpotNodes)};
+    return Error{fmt::format("has more than {} nodes; is it the right file?", kMostSpotNodes)};
   const auto id = static_cast<NodeId>(nodes_.size());
   ids_.emplace(name, id);
   nodes_.emplace_back();
@@ -48,14 +48,14 @@ Error SpotEventRows::impossible(NodeEvent::Kind kind, NodeId id) const {
   const std::string name = in_quotes(trace_.node_names[index]);
   const Node& node = nodes_[index];
   if (kind == NodeEvent::Kind::kAdd) {
-    return {fmt::format("node {} is added, but it is there since line {}; remove one of the two rows", name,
-                        node.line)};
+    return {fmt::format("node {} is added, but it was already added in line {}; remove one of the two rows",
+                        name, node.line)};
   }
   if (node.line == 0)
-    return {fmt::format("node {} is removed, but was never added; add it at 0 if it was there from the start",
-                        name)};
-  return {fmt::format("node {} is removed, but it is gone since line {}; remove one of the two rows", name,
-                      node.line)};
+    return {fmt::format(
+        "node {} is removed, but was never added; add it at 0 if it was present from the start", name)};
+  return {fmt::format("node {} is removed, but it was already removed in line {}; remove one of the two rows",
+                      name, node.line)};
 }
 
 // Removals come before additions; each in the order of the file.
@@ -75,7 +75,7 @@ Status SpotEventRows::add(const Text& row, const TimeColumn& column, std::size_t
   if (row.event == "add") return add(time, NodeEvent::Kind::kAdd, row.node, line);
   if (row.event == "remove") return add(time, NodeEvent::Kind::kRemove, row.node, line);
   constexpr std::string_view kKnown[] = {"add", "remove"};
-  return Error{fmt::format("event is {}, want add or remove{}", in_quotes(row.event),
+  return Error{fmt::format("event must be add or remove, not {}{}", in_quotes(row.event),
                            did_you_mean(row.event, kKnown))};
 }
 
@@ -84,7 +84,7 @@ Status SpotEventRows::add(SimTime time, NodeEvent::Kind kind, std::string_view n
     return Error{fmt::format("{} s comes after {} s; sort the rows by time", seconds_text(time),
                              seconds_text(trace_.end))};
   }
-  if (++rows_ > kMostSpotRows) return Error{fmt::format("more than {} rows", kMostSpotRows)};
+  if (++rows_ > kMostSpotRows) return Error{fmt::format("has more than {} rows", kMostSpotRows)};
   GOODPUT_TRY(const NodeId id, id_of(name));
   Node& node = nodes_[static_cast<std::size_t>(id)];
   const bool is_add = kind == NodeEvent::Kind::kAdd;
@@ -108,7 +108,7 @@ Result<SpotContent> SpotEventRows::finish(const std::string& path) && {
   if (rows_ == 0) return Error{"has no rows; was the recording cut off?", {.file = path}};
   begin_moment();
   if (trace_.events.empty())
-    return Error{"no node is ever there: each is removed in the moment in which it is added", {.file = path}};
+    return Error{"has no nodes: each node is removed at the moment it is added", {.file = path}};
   return SpotContent{.trace = std::move(trace_), .assumed_meaning = SpotMeaning::kHeld};
 }
 

@@ -34,7 +34,7 @@ Result<std::int64_t> parse_fraction(std::string_view digits, std::int64_t unit) 
   std::int64_t nanoseconds = 0;
   for (const char digit : digits) {
     unit /= 10;
-    if (unit == 0 && digit != '0') return Error{"finer than a nanosecond; round it"};
+    if (unit == 0 && digit != '0') return Error{"which is finer than a nanosecond; round it"};
     nanoseconds += unit * (digit - '0');
   }
   return nanoseconds;
@@ -47,9 +47,9 @@ Result<SimTime> parse_spot_time(std::string_view text, SimDuration unit, std::st
   const std::string_view whole = text.substr(0, point);
   const std::string_view fraction = text.substr(std::min(point + 1, text.size()));
   if (text.starts_with('-'))
-    return no_time(text, column, "want a time of 0 or more, from the start of the recording");
+    return no_time(text, column, "but must be 0 or more, counted from the start of the recording");
   if (!is_digits(whole) || (point != text.size() && !is_digits(fraction)))
-    return no_time(text, column, "want a plain number such as 40920 or 0.25");
+    return no_time(text, column, "but must be a plain number such as 40920 or 0.25");
   std::int64_t value = 0;
   const auto scanned = std::from_chars(whole.data(), whole.data() + whole.size(), value);
   if (scanned.ec != std::errc{} || __builtin_mul_overflow(value, unit.count(), &value))
@@ -63,26 +63,28 @@ Result<SimTime> parse_spot_time(std::string_view text, SimDuration unit, std::st
 
 Result<std::int32_t> check_spot_count(std::int64_t count, std::string_view column) {
   if (count >= 0 && count <= kMostSpotNodes) return static_cast<std::int32_t>(count);
-  return Error{fmt::format("{} is {}, want a number of nodes from 0 to {}", column, count, kMostSpotNodes)};
+  return Error{
+      fmt::format("{} must be a number of nodes from 0 to {}, not {}", column, kMostSpotNodes, count)};
 }
 
 Result<std::int32_t> parse_spot_count(std::string_view text, std::string_view column) {
   std::int64_t count = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), count);
   if (error == std::errc{} && end == text.data() + text.size()) return check_spot_count(count, column);
-  return Error{
-      fmt::format("{} is {}, want a number of nodes from 0 to {}", column, in_quotes(text), kMostSpotNodes)};
+  return Error{fmt::format("{} must be a number of nodes from 0 to {}, not {}", column, kMostSpotNodes,
+                           in_quotes(text))};
 }
 
 Result<double> check_spot_price(double price, std::string_view column) {
   if (price >= 0 && price <= kMostSpotPrice) return price;
-  return Error{fmt::format("{} is {}, want USD a node and hour from 0 to {}", column, price, kMostSpotPrice)};
+  return Error{
+      fmt::format("{} must be USD per node-hour from 0 to {}, not {}", column, kMostSpotPrice, price)};
 }
 
 Result<double> parse_spot_price(std::string_view text, std::string_view column) {
   if (const auto decimal = parse_decimal(text)) return check_spot_price(decimal->value, column);
-  return Error{fmt::format("{} is {}, want USD a node and hour from 0 to {}", column, in_quotes(text),
-                           kMostSpotPrice)};
+  return Error{fmt::format("{} must be USD per node-hour from 0 to {}, not {}", column, kMostSpotPrice,
+                           in_quotes(text))};
 }
 
 void append_spot_seconds(std::string& text, SimTime time) {
@@ -109,7 +111,8 @@ void append_spot_price(SpotTrace& trace, SimTime time, double usd_per_node_hour)
 Status refuse_preempted(const SpotOptions& options, const std::string& path) {
   if (options.polarity != SpotPolarity::kPreempted) return Ok{};
   return Error{
-      fmt::format("{} preempted: files of this format say which nodes are available; leave it out", kOption),
+      fmt::format("{} preempted does not apply: files of this format list available nodes; remove the option",
+                  kOption),
       {.file = path},
       "polarity"};
 }

@@ -17,20 +17,20 @@ Result<SpotMeaning> settle_meaning(const SpotContent& content, const SpotOptions
                                    const std::string& path) {
   const std::optional<SpotMeaning> stated = content.stated_meaning;
   if (stated && options.meaning && *stated != *options.meaning) {
-    return Error{fmt::format("{} {}: the file says \"{}\" itself; leave the option out or mend the file",
-                             kOption, name_of(*options.meaning), name_of(*stated)),
-                 {.file = path},
-                 "meaning"};
+    return Error{
+        fmt::format("{} {} contradicts the file, which has \"{}\"; remove the option or correct the file",
+                    kOption, name_of(*options.meaning), name_of(*stated)),
+        {.file = path},
+        "meaning"};
   }
   if (stated) return *stated;
   if (options.meaning) return *options.meaning;
   if (content.assumed_meaning) return *content.assumed_meaning;
-  return Error{
-      fmt::format("does not say whether its nodes were really held (a drop is a preemption) or could have "
-                  "been launched (a drop need not be one); say {} held|probe",
-                  kOption),
-      {.file = path},
-      "meaning"};
+  return Error{fmt::format("does not show whether its nodes were really held (a drop is a preemption) or "
+                           "could have been launched (a drop may not be a preemption); give {} held|probe",
+                           kOption),
+               {.file = path},
+               "meaning"};
 }
 
 }  // namespace
@@ -40,7 +40,8 @@ Result<SpotTrace> read_spot_trace(const std::string& path, const SpotOptions& op
   GOODPUT_TRY(const SpotFormat format, format_of(spot_formats(), "spot trace", options.format, source));
   GOODPUT_TRY(SpotContent content, format.read(source, options));
   SpotTrace& trace = content.trace;
-  GOODPUT_CHECK(trace.events.empty() || trace.counts.empty(), "a spot trace has events or counts");
+  GOODPUT_CHECK(trace.events.empty() || trace.counts.empty(),
+                "a spot trace cannot have both events and counts");
   GOODPUT_TRY(trace.meaning, settle_meaning(content, options, path));
   trace.file = path;
   trace.format = format.name;

@@ -59,7 +59,7 @@ class CsvTable final : public TableWriter {
 
 Result<std::unique_ptr<TableWriter>> csv_table(const std::string& path,
                                                std::span<const TableColumn> columns) {
-  GOODPUT_CHECK(!columns.empty(), "a table without columns");
+  GOODPUT_CHECK(!columns.empty(), "a table must have columns");
   GOODPUT_TRY(ByteSink sink, ByteSink::open(path, path));
   return std::unique_ptr<TableWriter>(std::make_unique<CsvTable>(std::move(sink), columns));
 }

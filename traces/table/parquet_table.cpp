@@ -128,7 +128,7 @@ class ParquetTable final : public TableWriter {
 
 Result<std::unique_ptr<TableWriter>> parquet_table(const std::string& path,
                                                    std::span<const TableColumn> columns) {
-  GOODPUT_CHECK(!columns.empty(), "a table without columns");
+  GOODPUT_CHECK(!columns.empty(), "a table must have columns");
   auto table = std::make_unique<ParquetTable>(path);
   GOODPUT_TRY_STATUS(table->open(columns));
   return std::unique_ptr<TableWriter>(std::move(table));

@@ -151,9 +151,10 @@ ChromeWriter::Thread OpTracks::name_thread(std::size_t dp_rank, std::size_t stre
 
 Status check_timeline_length(double seconds, std::string_view final_path) {
   if (seconds <= kLongestTimelineS) return Ok{};
-  return Error{fmt::format("the steps take {:.4g} s, a timeline holds at most {:g} s; select fewer steps",
-                           seconds, kLongestTimelineS),
-               {.file = std::string(final_path)}};
+  return Error{
+      fmt::format("the steps take {:.4g} s, but a timeline can show at most {:g} s; select fewer steps",
+                  seconds, kLongestTimelineS),
+      {.file = std::string(final_path)}};
 }
 
 }  // namespace goodput

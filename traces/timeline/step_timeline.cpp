@@ -117,7 +117,7 @@ Status write_timeline(const Recording& recording, const OpGraph& graph, const St
                       const std::string& path, std::string_view final_path) {
   double length_s = 0;
   for (std::size_t step = 0; step < recording.steps.size(); ++step) length_s += 1.1 * clock.step_time_s(step);
-  GOODPUT_CHECK(graph.size() == recording.ops.size(), "the graph is of another trace");
+  GOODPUT_CHECK(graph.size() == recording.ops.size(), "the graph belongs to a different trace");
   GOODPUT_TRY_STATUS(check_timeline_length(length_s, final_path));
   std::vector<ShownOp> shown;
   for (const TraceOp& op : recording.ops) shown.push_back({op, recording.types[op.type].name, false});
@@ -139,7 +139,7 @@ Status write_ideal_timeline(const Recording& recording, const OpGraph& graph, st
                             std::span<const double> end_s, const std::string& path,
                             std::string_view final_path) {
   GOODPUT_CHECK(start_s.size() == recording.ops.size() && end_s.size() == recording.ops.size(),
-                "an ideal timeline needs one start and one end an op");
+                "an ideal timeline needs one start and one end per op");
   return write_timeline(recording, graph, IdealClock(start_s, end_s), path, final_path);
 }
 

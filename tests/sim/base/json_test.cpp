@@ -174,7 +174,7 @@ TEST_CASE("json pointers: names with slashes and tildes, elements by index, and 
   CHECK(json.dump() == R"({"a/b":{"~":[1,2,3]},"c":{"d":true}})");
   CHECK_THROWS_AS(JsonPointer("a"), JsonError);
   CHECK_THROWS_AS(JsonPointer("/~2"), JsonError);
-  CHECK_THROWS_WITH_AS(static_cast<void>(json.at(JsonPointer("/x/0"))), "has nothing at /x/0", JsonError);
+  CHECK_THROWS_WITH_AS(static_cast<void>(json.at(JsonPointer("/x/0"))), "has no value at /x/0", JsonError);
   CHECK_THROWS_AS(json[JsonPointer("/a~1b/~0/x")] = 1, JsonError);
 }
 

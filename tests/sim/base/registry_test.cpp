@@ -39,24 +39,24 @@ TEST_CASE("registry: an unknown name says what there is, and what may have been 
   const auto message = [](std::string_view name) {
     return find_named(fruits(), "fruit", name).error().message();
   };
-  CHECK(message("quince") == "no fruit \"quince\"; known: apple, sour-cherry");
-  CHECK(message("aple") == "no fruit \"aple\"; did you mean \"apple\"?; known: apple, sour-cherry");
+  CHECK(message("quince") == "unknown fruit \"quince\"; known: apple, sour-cherry");
+  CHECK(message("aple") == "unknown fruit \"aple\"; did you mean \"apple\"?; known: apple, sour-cherry");
   CHECK(message("sour_cherry") ==
-        "no fruit \"sour_cherry\"; did you mean \"sour-cherry\"?; known: apple, sour-cherry");
-  CHECK(message("") == "no fruit \"\"; known: apple, sour-cherry");
-  CHECK(message("\x1b[2J") == "no fruit \"\\x1b[2J\"; known: apple, sour-cherry");
-  CHECK(find_named<FruitInfo>({}, "fruit", "apple").error().message() == "no fruit \"apple\"; known: ");
+        "unknown fruit \"sour_cherry\"; did you mean \"sour-cherry\"?; known: apple, sour-cherry");
+  CHECK(message("") == "unknown fruit \"\"; known: apple, sour-cherry");
+  CHECK(message("\x1b[2J") == "unknown fruit \"\\x1b[2J\"; known: apple, sour-cherry");
+  CHECK(find_named<FruitInfo>({}, "fruit", "apple").error().message() == "unknown fruit \"apple\"; known: ");
 }
 
 TEST_CASE("registry: names of an enum's values are found the same way") {
   constexpr std::string_view kNames[] = {"red", "green"};
   CHECK(*index_of_name(kNames, "colour", "green") == 1);
   CHECK(index_of_name(kNames, "colour", "gren").error().message() ==
-        "no colour \"gren\"; did you mean \"green\"?; known: red, green");
+        "unknown colour \"gren\"; did you mean \"green\"?; known: red, green");
 }
 
 TEST_CASE("registry: a name that is there twice, or missing, is our bug") {
-  CHECK(bug_of({{"apple", 1}, {"pear", 2}, {"apple", 3}}).find("two entries are called \"apple\"") !=
+  CHECK(bug_of({{"apple", 1}, {"pear", 2}, {"apple", 3}}).find("two entries have the name \"apple\"") !=
         std::string::npos);
   CHECK(bug_of({{"", 1}}).find("an entry has no name") != std::string::npos);
   CHECK(bug_of({{"apple", 1}, {"pear", 2}}).empty());

@@ -177,7 +177,7 @@ TEST_CASE("root cause: a replica whose stages are all slow is a cause of its own
   CHECK(found.causes.front().fix == Names{"cause=worker-fault"});
   CHECK(*found.causes.front().gain == found.gain({"cause=worker-fault"}));
   CHECK(*found.causes.front().gain > 1.15);
-  CHECK(found.causes.front().evidence == "passes against those of peers: all of dp=3 1.30x");
+  CHECK(found.causes.front().evidence == "pass time relative to peers: all of dp=3 1.30x");
 }
 
 TEST_CASE("root cause: a host is named when all its workers are slow, not when most of them are") {
@@ -198,7 +198,7 @@ TEST_CASE("root cause: a host is named when all its workers are slow, not when m
   const Found whole = on_hosts(slow);
   REQUIRE(likely_names(whole) == Names{"slow-host"});
   CHECK(workers_of(whole.causes.front()) == std::vector<std::size_t>{8, 9, 12, 13});
-  CHECK(whole.causes.front().evidence.starts_with("passes against those of peers: all of host n10 1."));
+  CHECK(whole.causes.front().evidence.starts_with("pass time relative to peers: all of host n10 1."));
 }
 
 TEST_CASE("root cause: launch delay is found where stragglers cost nothing") {
@@ -225,7 +225,7 @@ TEST_CASE("root cause: what lasts some steps only is dated") {
   CHECK(found.trace.recording.steps[time.first] == 12);
   CHECK(found.trace.recording.steps[time.last] == 14);
   CHECK(time.high == doctest::Approx(1.8).epsilon(0.02));
-  CHECK(found.causes.front().evidence.ends_with(" from step 12 to 14, else 1.00)"));
+  CHECK(found.causes.front().evidence.ends_with(" from step 12 to 14, otherwise 1.00)"));
 }
 
 TEST_CASE("root cause: a worker that is slow in half of the steps is named beside lengths that cost more") {
@@ -248,7 +248,7 @@ TEST_CASE("root cause: an even partition is valued as recorded, on machines as s
   const Found worse = causes_of({StagePartition{3, 1.8}, SlowWorker{1, 2, 1.7}});
   CHECK(likely_names(worse) == Names{"worker-fault"});
   CHECK(*worse.cause("stage-partition").gain < 1);
-  CHECK(worse.cause("stage-partition").reason == "its fix alone makes the step longer");
+  CHECK(worse.cause("stage-partition").reason == "its fix alone would make steps longer");
   // At 1.3 it takes 1.56 instead of the 1.8 that all wait for.
   const Found better = causes_of({StagePartition{3, 1.8}, SlowWorker{1, 2, 1.3}});
   CHECK(likely_names(better) == Names{"stage-partition", "worker-fault"});
@@ -265,7 +265,7 @@ TEST_CASE(
   one.shape.dp = 1;
   const Found found = find_causes(one.synthesize(Truth::kSlowdown).rows);
   CHECK(likely_names(found) == Names{"worker-fault", "stage-partition"});
-  CHECK(found.causes[0].evidence.ends_with("; with one replica a slow worker looks like a large stage"));
+  CHECK(found.causes[0].evidence.ends_with("; with one replica, a slow worker looks like a large stage"));
   CHECK(workers_of(found.causes[0]) == std::vector<std::size_t>{2});
   // Slow in some steps only: no partition does that.
   one.stragglers = {SlowWorker{0, 2, 2, 7, 0}};
@@ -286,7 +286,8 @@ TEST_CASE(
   CHECK(likely_names(found) == Names{"gc-pauses"});
   const RootCause& cause = found.causes.front();
   CHECK(cause.evidence ==
-        "32 long forward passes on 16 of 16 workers in 10 of 10 steps, 0.302 s too long on average");
+        "32 long forward passes on 16 of 16 workers in 10 of 10 steps, on average 0.302 s longer than "
+        "expected");
   CHECK(*cause.value == 32);
   CHECK(*cause.gain > 1.1);
 }
@@ -301,7 +302,7 @@ TEST_CASE("root cause: long passes that are most of a worker's passes are not ta
   const Found found = find_causes(rows);
   const RootCause& cause = found.cause("gc-pauses");
   CHECK_FALSE(cause.likely);
-  CHECK(std::string(cause.reason) == "50 % of the forward passes are long, too many for pauses");
+  CHECK(std::string(cause.reason) == "50 % of the forward passes are long, which is too many for pauses");
 }
 
 TEST_CASE("root cause: without micro-batches nothing is said of lengths and pauses") {
@@ -312,8 +313,9 @@ TEST_CASE("root cause: without micro-batches nothing is said of lengths and paus
     CHECK_FALSE(found.cause(name).value);
     CHECK_FALSE(found.cause(name).gain);
   }
-  CHECK(found.cause("sequence-length").reason == "no micro-batches to compare, or passes that never vary");
-  CHECK(found.cause("gc-pauses").reason == "no micro-batches to compare");
+  CHECK(found.cause("sequence-length").reason ==
+        "there are no micro-batches to compare, or passes never vary");
+  CHECK(found.cause("gc-pauses").reason == "there are no micro-batches to compare");
 }
 
 TEST_CASE("root cause: slow transfers are put down to the worker they have in common") {

@@ -86,10 +86,10 @@ TEST_CASE("time pattern: of thousands of steps a window is found to the group of
 TEST_CASE("time pattern: told in words, by the numbers of the steps") {
   const std::vector<std::int64_t> steps = {10, 12, 14, 16, 18};
   CHECK(describe({Kind::kSteady}, steps).empty());
-  CHECK(describe({Kind::kWindow, 1, 3, 1, 1, 1, 1.6}, steps) == "1.60 from step 12 to 16, else 1.00");
-  CHECK(describe({Kind::kWindow, 2, 2, 2, 2, 1, 1.6}, steps) == "1.60 in step 14, else 1.00");
+  CHECK(describe({Kind::kWindow, 1, 3, 1, 1, 1, 1.6}, steps) == "1.60 from step 12 to 16, otherwise 1.00");
+  CHECK(describe({Kind::kWindow, 2, 2, 2, 2, 1, 1.6}, steps) == "1.60 in step 14, otherwise 1.00");
   CHECK(describe({Kind::kWindow, 2, 4, 1, 3, 1, 1.6}, steps) ==
-        "1.60 from step 14 on, 1.00 before (onset, 95 %: 12 to 16)");
+        "1.60 from step 14 on, 1.00 before (onset in steps 12 to 16 at 95 % confidence)");
   CHECK(describe({Kind::kGrowth, 0, 4, 0, 0, 1.01, 1.49}, steps) == "grows from 1.01 to 1.49 over 5 steps");
 }
 

@@ -55,9 +55,9 @@ TEST_CASE("plausible times: one worker that writes milliseconds is named, with i
     if (row.dp_rank == 1 && row.stage == 0) scale(row, 1000);
   });
   const std::string message = refusal_of_times(trace);
-  CHECK(message.find("(dp_rank 1, stage 0) are ") != std::string::npos);
-  CHECK(message.find("times as long as those of the other workers, in every step: its times are in another "
-                     "unit, probably milliseconds; convert them") != std::string::npos);
+  CHECK(message.find("(dp_rank 1, stage 0) is ") != std::string::npos);
+  CHECK(message.find("times as long as on the other workers, so its times are in a different unit, probably "
+                     "milliseconds; convert them") != std::string::npos);
 }
 
 TEST_CASE("plausible times: a worker that takes 15x as long is slow, not in another unit") {
@@ -78,8 +78,10 @@ TEST_CASE("plausible times: a step in another unit is left out") {
   }));
   CHECK(found.rule == "other-units");
   CHECK(found.steps == kWithoutStep5);
-  CHECK(found.detail.find("times as long as the median step: its times are in another unit, probably "
-                          "milliseconds") != std::string::npos);
+  CHECK(
+      found.detail.find(
+          "times as long as the median step, so its times are in a different unit, probably milliseconds") !=
+      std::string::npos);
 }
 
 TEST_CASE("plausible times: a step that is named singly is refused with the reason") {
@@ -96,15 +98,14 @@ TEST_CASE("plausible times: units that change in half of the steps are refused")
   const std::string message = refusal_of_times(changed(job(), [](OpRow& row) {
     if (row.step > 4) scale(row, 1000);
   }));
-  CHECK(message.starts_with("the times of 4 of 8 steps cannot be used: step 5 is "));
-  CHECK(message.ends_with("; name the good steps with --steps"));
+  CHECK(message.starts_with("the times of 4 of 8 steps are unusable: step 5 is "));
+  CHECK(message.ends_with("; select the good steps with --steps"));
 }
 
 TEST_CASE("plausible times: durations in another unit than starts are refused") {
-  CHECK(
-      refusal_of_times(changed(job(), [](OpRow& row) { row.duration_s /= 1000; }))
-          .find(" of the time between their starts: durations and starts are in different units; write both "
-                "in seconds") != std::string::npos);
+  CHECK(refusal_of_times(changed(job(), [](OpRow& row) { row.duration_s /= 1000; }))
+            .find(" of the time between their starts, so durations and starts are in different units; write "
+                  "both in seconds") != std::string::npos);
   CHECK(refusal_of_times(changed(job(), [](OpRow& row) {
           row.duration_s *= 1000;
         })).starts_with("the operations of every worker take "));
@@ -125,16 +126,18 @@ TEST_CASE("plausible times: passes without a duration and starts that are all eq
   }));
   CHECK(passes.rule == "lost-times");
   CHECK(passes.steps == kWithoutStep5);
-  CHECK(passes.detail == "a pass of rank 1 (dp_rank 1, stage 0) takes no time in step 5");
-  CHECK(refusal_of_times(changed(job(), [&](OpRow& row) {
-          if (is_pass_of_1(row)) row.duration_s = 0;
-        })) == "the passes of rank 1 (dp_rank 1, stage 0) take no time; record their durations");
+  CHECK(passes.detail == "a pass of rank 1 (dp_rank 1, stage 0) has zero duration in step 5");
+  CHECK(refusal_of_times(changed(job(),
+                                 [&](OpRow& row) {
+                                   if (is_pass_of_1(row)) row.duration_s = 0;
+                                 })) ==
+        "passes of rank 1 (dp_rank 1, stage 0) have zero duration in every step; record their durations");
   const LeftOut starts = left_out(changed(job(), [](OpRow& row) {
     if (row.step == 5 && row.dp_rank == 1 && row.stage == 1) row.start_s = 0;
   }));
   CHECK(starts.rule == "lost-times");
   CHECK(refusal_of_times(changed(job(), [](OpRow& row) { row.start_s = 0; })) ==
-        "all operations of every worker start at the same time; record their starts");
+        "all operations of every worker start at the same time in every step; record their start times");
 }
 
 TEST_CASE("plausible times: a worker whose steps take as long as the next ones of the others is refused") {
@@ -168,7 +171,8 @@ TEST_CASE(
   }));
   CHECK(found.rule == "clock-set");
   CHECK(found.steps == kWithoutStep5);
-  CHECK(found.detail.ends_with("and no operation runs meanwhile: its clock was set inside the step"));
+  CHECK(
+      found.detail.ends_with("but no operation runs in the extra time, so its clock jumped during the step"));
 }
 
 TEST_CASE("plausible times: a clock that is hours off is no other unit") {

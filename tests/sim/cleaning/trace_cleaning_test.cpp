@@ -84,13 +84,13 @@ TEST_CASE("cleaning: half of the steps is enough, less is not, and the refusal s
   };
   CHECK(refusal(cut(3)) == "accepted");
   CHECK(refusal(cut(2)) ==
-        "1 of 4 steps are whole, want at least half: gc_0_0 is missing in step 2, dp_rank 1; to analyse only "
-        "whole steps name them with --steps: 1");
+        "only 1 of 4 steps are complete, but at least half must be: gc_0_0 is missing in step 2, dp_rank 1; "
+        "to analyze only the complete steps, select them with --steps: 1");
   CHECK(refusal(cut(1)) ==
-        "0 of 4 steps are whole, want at least half: gc_0_0 is missing in step 1, dp_rank 1");
+        "only 0 of 4 steps are complete, but at least half must be: gc_0_0 is missing in step 1, dp_rank 1");
   CHECK(refusal(cut(2), {false, {{1, 1}}}) == "accepted");
   CHECK(refusal(cut(2), {false, {{1, 1}, {3, 3}}}) ==
-        "step 3 cannot be analysed: gc_0_0 is missing in step 3, dp_rank 1");
+        "step 3 cannot be analyzed: gc_0_0 is missing in step 3, dp_rank 1");
 }
 
 TEST_CASE("cleaning: a step with damaged rows is left out, also when none of its rows is left") {
@@ -100,10 +100,11 @@ TEST_CASE("cleaning: a step with damaged rows is left out, also when none of its
   CHECK(clean.index.steps == std::vector<std::int64_t>{1, 3, 4});
   CHECK(clean.recorded_steps == std::vector<std::int64_t>{1, 2, 3, 4, 9});
   CHECK(clean_trace(trace, damaged, {false, {{9, 9}}}).error().what ==
-        "step 9 cannot be analysed: step 9 has damaged rows");
+        "step 9 cannot be analyzed: step 9 has damaged rows");
   CHECK(clean_trace(trace, {{CleaningRule::kDamagedRows, 4, {1, 2, 3}, ""}}, {})
             .error()
-            .what.starts_with("1 of 4 steps are whole, want at least half: step 1 has damaged rows"));
+            .what.starts_with(
+                "only 1 of 4 steps are complete, but at least half must be: step 1 has damaged rows"));
 }
 
 TEST_CASE("cleaning: strictly, what would be dropped or left out is refused, what loses nothing is not") {
@@ -114,7 +115,7 @@ TEST_CASE("cleaning: strictly, what would be dropped or left out is refused, wha
                  : clean.error().message([](std::string_view key) { return "--" + std::string(key); });
   };
   CHECK(strict(CleaningRule::kCutRecords, "a.log:7") ==
-        "3 records cut short in a file: a.log:7; mend the trace, or do without --strict");
+        "3 records cut short in a file: a.log:7; fix the trace or omit --strict");
   CHECK(strict(CleaningRule::kNegativeDurations, "") == "accepted");
   OpTrace twice = trace;
   append_all(twice, only(trace, {1}));
@@ -129,7 +130,7 @@ TEST_CASE("cleaning: other shapes are named with what they have") {
   CHECK(clean.findings[0].detail ==
         "steps 1-2: 4 micro-batches, 3 replicas; kept: 4 micro-batches, 4 replicas");
   CHECK(refusal(trace, {false, {{2, 2}, {3, 5}}}) ==
-        "step 2 cannot be analysed: step 2 has 4 micro-batches, 3 replicas");
+        "step 2 cannot be analyzed: step 2 has 4 micro-batches, 3 replicas");
   CHECK(refusal(trace, {false, {{2, 2}}}) == "accepted");
 }
 
@@ -150,7 +151,7 @@ TEST_CASE(
   REQUIRE(clean.findings.size() == 1);
   CHECK(info(clean.findings[0].rule).name == "warm-up");
   CHECK(clean.findings[0].detail.starts_with(
-      "step 1 is a warm-up step: it is longer than the others and has "));
+      "step 1 is a warm-up step: it takes longer than the others and has "));
   CHECK(clean_trace(trace, {}, {false, {{1, 1}}})->index.steps == std::vector<std::int64_t>{1});
 }
 
@@ -158,11 +159,9 @@ TEST_CASE("cleaning: a replica whose log ends early is missed where the job is k
   const OpTrace trace =
       filtered(trace_of(2, 1, 8), [](const OpRow& row) { return row.dp_rank == 0 || row.step <= 2; });
   CHECK(refusal(trace, {false, {}, 2, 1}) ==
-        "2 of 8 steps are whole, want at least half: dp_rank 1 is missing in step 3, but the job has 2 "
-        "replicas: "
-        "its log is incomplete, or dp_size of the metadata is wrong; to analyse only whole steps name them "
-        "with "
-        "--steps: 1-2");
+        "only 2 of 8 steps are complete, but at least half must be: dp_rank 1 is missing in step 3, but the "
+        "job has 2 replicas; either its log is incomplete or dp_size in the metadata is wrong; to analyze "
+        "only the complete steps, select them with --steps: 1-2");
   const CleanTrace clean = cleaned(trace, {}, {false, {{1, 2}}, 2, 1});
   CHECK(clean.index.dp_size == 2);
   CHECK(clean.selected.size() == 2);
@@ -180,19 +179,17 @@ TEST_CASE("cleaning: a worker that counts its steps one later than the others is
     });
   };
   const std::string message =
-      "rank 1 (dp_rank 1, stage 0) records steps 2-9 where other workers record 1-8: its step counter is off "
-      "by "
-      "1; correct its step numbers";
+      "rank 1 (dp_rank 1, stage 0) records steps 2-9, but other workers record 1-8, so its step counter is "
+      "off by 1; correct its step numbers";
   const OpTrace relative = trace_of(2, 1, 8);
   const OpTrace absolute = testing::drifting(relative, 0, 100, [](int, int) { return 0.0; });
   CHECK(refusal(later(relative)) == message);
   CHECK(refusal(later(absolute)) == message);
   // Its log ends early as well: the starts of its steps are those of the others' steps before them.
   const OpTrace cut = filtered(absolute, [](const OpRow& row) { return row.dp_rank == 0 || row.step < 6; });
-  CHECK(
-      refusal(later(cut)) ==
-      "rank 1 (dp_rank 1, stage 0) records steps 2-6 where other workers record 1-8: its step counter is off "
-      "by 1; correct its step numbers");
+  CHECK(refusal(later(cut)) ==
+        "rank 1 (dp_rank 1, stage 0) records steps 2-6, but other workers record 1-8, so its step counter is "
+        "off by 1; correct its step numbers");
   // Its log begins later and ends later: clocks tell that its steps are those of the others.
   const OpTrace shifted =
       filtered(absolute, [](const OpRow& row) { return row.dp_rank == 1 ? row.step > 1 : row.step < 8; });
@@ -202,8 +199,8 @@ TEST_CASE("cleaning: a worker that counts its steps one later than the others is
 TEST_CASE("cleaning: absent workers are named, the first three of them") {
   const OpTrace trace = trace_of(4, 2, 2);
   CHECK(refusal(filtered(trace, [](const OpRow& row) { return row.dp_rank == 3 || row.dp_rank == 0; })) ==
-        "of workers there is not one row: dp_rank 1, stage 0; dp_rank 1, stage 1; dp_rank 2, stage 0; and 1 "
-        "more; give their files too, one a host");
+        "there are no rows for some workers (dp_rank 1, stage 0; dp_rank 1, stage 1; dp_rank 2, stage 0; and "
+        "1 more); give their files too, one per host");
 }
 
 TEST_CASE("cleaning: absent stages are named, by their rows or by what gmc counts") {
@@ -216,14 +213,15 @@ TEST_CASE("cleaning: absent stages are named, by their rows or by what gmc count
   CHECK(refusal(without_stages(trace, 1, 2)) ==
         "stages 1 to 2 of 4 are not recorded in any step; give the files of all stages");
   CHECK(refusal(without_stages(trace, 3, 3)) ==
-        "stage 0 reduces embedding gradients with the last stage, but stage 2, the last recorded, has no "
-        "embedding-grads-all-reduce: the stages after it are missing; give their files too");
+        "stage 0 reduces embedding gradients with the last stage, but the last recorded stage, 2, has no "
+        "embedding-grads-all-reduce, so later stages are missing; give their files too");
   const OpTrace chunks = filtered(
       trace_of(2, 4, 2, 2), [](const OpRow& row) { return row.optype != OpType::kEmbeddingGradsAllReduce; });
   CHECK(refusal(without_stages(chunks, 2, 3)) ==
-        "gmc counts 4 stages, but only stages 0 to 1 are recorded; give the files of stages 2 to 3 too");
+        "the gmc values imply 4 stages, but only stages 0 to 1 are recorded; give the files of stages 2 to 3 "
+        "too");
   CHECK(refusal(without_stages(chunks, 1, 3)) ==
-        "gmc counts 4 stages, but only stage 0 is recorded; give the files of stages 1 to 3 too");
+        "the gmc values imply 4 stages, but only stage 0 is recorded; give the files of stages 1 to 3 too");
 }
 
 TEST_CASE("cleaning: a worker's rank is that of its latest step, a rank has one place") {
@@ -237,10 +235,9 @@ TEST_CASE("cleaning: a worker's rank is that of its latest step, a rank has one 
   CHECK(clean.findings[0].count == 1);
   CHECK(clean.findings[0].steps == std::vector<std::int64_t>{1, 2});
   CHECK(clean.findings[0].detail == "dp_rank 1, stage 0: now rank 77");
-  CHECK(
-      refusal(changed(trace, [](OpRow& row) { row.rank = row.rank == 3 ? 2 : row.rank; })) ==
-      "rank 2 is recorded at dp_rank 0, stage 1 and at dp_rank 1, stage 1; every worker needs a rank of its "
-      "own (are these files of one job?)");
+  CHECK(refusal(changed(trace, [](OpRow& row) { row.rank = row.rank == 3 ? 2 : row.rank; })) ==
+        "rank 2 is recorded at dp_rank 0, stage 1 and at dp_rank 1, stage 1; every worker needs its own rank "
+        "(do these files belong to one job?)");
 }
 
 TEST_CASE("cleaning: a replaced node's rows in one step are the later rank's where the times tell") {
@@ -272,14 +269,13 @@ TEST_CASE("cleaning: times that cannot be seconds are refused with what they sho
     });
   };
   CHECK(refusal(scaled(1e6))
-            .ends_with("s, which no training step does (10 us to an hour): the times are not in seconds; say "
-                       "their unit with "
-                       "--time-unit ms, us or ns"));
-  CHECK(refusal(scaled(1e-6)).ends_with("the times are not in seconds; say their unit with --time-unit"));
+            .ends_with("s, but a training step takes from 10 us to 1 hour, so the times are not in seconds; "
+                       "give their unit with --time-unit ms, us or ns"));
+  CHECK(refusal(scaled(1e-6)).ends_with("the times are not in seconds; give their unit with --time-unit"));
   // From 2^30 on float32 values are 128 s apart.
-  CHECK(refusal(changed(trace, [](OpRow& row) {
-          row.start_s = 1.7e9;
-        })).starts_with("starts of 1.7e+09 s are float32 values, 128 s apart, but the median op takes "));
+  CHECK(refusal(changed(trace, [](OpRow& row) { row.start_s = 1.7e9; }))
+            .starts_with(
+                "start times near 1.7e+09 s are float32 values, 128 s apart, but the median op takes "));
   // 1.7e9 + 0.5 is no float32 value: these are resolved.
   CHECK(refusal(changed(trace, [](OpRow& row) { row.start_s += 1.7e9 + 0.1; })) == "accepted");
 }
@@ -293,7 +289,7 @@ TEST_CASE("cleaning: steps asked for must be there") {
   CHECK(check_asked_for(trace, {}, std::span(outside).first(1)).error().what ==
         "no step of the trace is in 7-9; it has 2 steps from 1 to 2");
   CHECK(check_asked_for(trace, {}, {}));
-  CHECK(refusal({}) == "holds no ops");
+  CHECK(refusal({}) == "contains no ops");
 }
 
 }  // namespace goodput

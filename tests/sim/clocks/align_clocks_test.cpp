@@ -43,13 +43,12 @@ Outcome outcome(AnalysedTrace trace, ClockAlignment alignment) {
 
 TEST_CASE("align clocks: beyond 5 ms they are aligned unless kept, below unless asked for") {
   const std::string aligned =
-      "clocks are up to 50.0 ms off and were aligned; turn alignment of clocks off to keep them";
+      "clocks are up to 50.0 ms off and were aligned; to keep the recorded times, turn clock alignment off";
   CHECK(outcome(two_clocks(0.05), ClockAlignment::kAuto).notes == std::vector<std::string>{aligned});
   CHECK(outcome(two_clocks(0.05), ClockAlignment::kOn).are_aligned);
   CHECK(outcome(two_clocks(2), ClockAlignment::kOff).notes ==
-        std::vector<std::string>{
-            "clocks are up to 2.000 s off and were kept: transfers and launch delays between "
-            "workers are wrong by that"});
+        std::vector<std::string>{"clocks are up to 2.000 s off and were not aligned, so transfers and launch "
+                                 "delays between workers are wrong by as much"});
   CHECK_FALSE(outcome(two_clocks(2), ClockAlignment::kOff).are_aligned);
   CHECK(outcome(two_clocks(0.004), ClockAlignment::kAuto).notes.empty());
   CHECK_FALSE(outcome(two_clocks(0.004), ClockAlignment::kAuto).are_aligned);
@@ -93,7 +92,8 @@ TEST_CASE("align clocks: drifts are taken off also where offsets stay below 5 ms
   CHECK(result.are_aligned);
   REQUIRE(result.notes.size() == 1);
   CHECK(result.notes[0].starts_with("clocks are drifting by up to 50.0 ppm, up to "));
-  CHECK(result.notes[0].ends_with(" ms off and were aligned; turn alignment of clocks off to keep them"));
+  CHECK(result.notes[0].ends_with(
+      " ms off and were aligned; to keep the recorded times, turn clock alignment off"));
 }
 
 TEST_CASE("align clocks: what rounding to float32 looks like is kept unless asked for, and said") {
@@ -109,8 +109,8 @@ TEST_CASE("align clocks: what rounding to float32 looks like is kept unless aske
   AnalysedTrace skewed = two_clocks(0.05);
   skewed.recording.subtracted_s.assign(skewed.recording.steps.size(), 2e5);
   const std::string note =
-      "clocks look up to 50.0 ms off and were kept: times are float32, in steps of 15.6 ms, which looks the "
-      "same; write them as float64, or relative to the start of their step, or turn alignment of clocks on";
+      "clocks look up to 50.0 ms off but were not aligned, because float32 times in steps of 15.6 ms look "
+      "the same; write times as float64 or relative to the start of their step, or turn clock alignment on";
   CHECK(outcome(skewed, ClockAlignment::kAuto).notes == std::vector<std::string>{note});
   CHECK_FALSE(outcome(skewed, ClockAlignment::kAuto).are_aligned);
   CHECK(outcome(skewed, ClockAlignment::kOn).are_aligned);
@@ -154,8 +154,8 @@ TEST_CASE("align clocks: a step inside which a clock is set is left out, unless 
   CHECK(clocks.left_out.front().steps == std::vector<std::int64_t>{3});
   CHECK(std::count(trace.recording.steps.begin(), trace.recording.steps.end(), 3) == 0);
   REQUIRE(notes.size() == 2);
-  CHECK(notes[0].starts_with("step 3 is left out: the clock of rank 1 was set by "));
-  CHECK(notes[0].ends_with(" ms inside it"));
+  CHECK(notes[0].starts_with("step 3 is left out because the clock of rank 1 jumped by "));
+  CHECK(notes[0].ends_with(" ms during it"));
   CHECK(clocks.are_aligned);
   AnalysedTrace kept = set_inside({3});
   const std::size_t steps = kept.recording.steps.size();
@@ -172,7 +172,7 @@ TEST_CASE("align clocks: a change inside the first step is warm-up, without a no
   CHECK(clocks.left_out[0].steps == std::vector<std::int64_t>{1});
   CHECK(clocks.left_out[0].detail.starts_with("the first messages of rank 1 in step 1 end "));
   CHECK(clocks.left_out[1].rule == CleaningRule::kClockSets);
-  CHECK(notes.at(0).starts_with("step 4 is left out: "));
+  CHECK(notes.at(0).starts_with("step 4 is left out because "));
 }
 
 TEST_CASE("align clocks: of several sets the first is described, of too many nothing is left out") {
@@ -181,23 +181,23 @@ TEST_CASE("align clocks: of several sets the first is described, of too many not
   const RecordedClocks clocks = align_clocks(two.recording, two.graph, ClockAlignment::kAuto, notes);
   REQUIRE(clocks.left_out.size() == 1);
   CHECK(clocks.left_out.front().steps == std::vector<std::int64_t>{2, 4});
-  CHECK(notes.at(0).ends_with(" inside it, and 1 more steps by such"));
+  CHECK(notes.at(0).ends_with(" during it, and 1 more for the same reason"));
   AnalysedTrace most = set_inside({1, 2, 3, 4});
   notes.clear();
   CHECK(align_clocks(most.recording, most.graph, ClockAlignment::kAuto, notes).left_out.empty());
   CHECK(most.recording.steps.size() == 6);
   CHECK(notes.at(0).ends_with(
-      "steps, too many to leave out; offsets are uncertain, mend the clocks and record again"));
+      "steps, too many to leave out; the offsets are uncertain, so fix the clocks and record again"));
 }
 
 TEST_CASE("align clocks: pairs that contradict each other are noted") {
   AnalysedTrace trace = two_clocks(0.05);
   trace.recording.places = {{"host", {"node-a", "node-a"}}};
   const Outcome result = outcome(std::move(trace), ClockAlignment::kAuto);
-  CHECK(result.notes == std::vector<std::string>{"clocks contradict each other: dp 0 stage 0 (rank 0) and dp "
-                                                 "0 stage 1 (rank 1) end the same ops 50.0 ms "
-                                                 "apart whatever offsets they have; offsets are uncertain, "
-                                                 "check which hosts the metadata gives them"});
+  CHECK(result.notes ==
+        std::vector<std::string>{"clocks contradict each other: whatever their offsets, dp 0 stage 0 (rank "
+                                 "0) and dp 0 stage 1 (rank 1) end the same ops 50.0 ms apart; the offsets "
+                                 "are uncertain, so check the hosts in the metadata"});
 }
 
 TEST_CASE("clocks: in clean traces no rule finds anything, and clocks of five steps or more are kept") {

@@ -76,7 +76,7 @@ TEST_CASE("job engine: a run ends where the trace of its nodes ends, and says so
   PlainRestarts policy(ten_second_steps());
   const JobResult result = run_job(until(seconds{60}), {}, failures, policy);
   CHECK(result.end == at(seconds{45}));
-  CHECK(result.stopped == "the trace of the nodes ends here");
+  CHECK(result.stopped == "the node trace ends here");
   CHECK(result.steps == 4);
   CHECK(in(result, kWasted) == 5);
 }
@@ -93,7 +93,7 @@ TEST_CASE(
   plan.least_nodes = 4;
   const NodeEvents events = held(4, {lost(seconds{30}, 0), lost(seconds{40}, 1), joined(seconds{50}, 0)});
   const JobResult result = run(plan, steps(100), events);
-  CHECK(result.stopped == "the job needs 4 nodes, has 3, and nothing will change any more");
+  CHECK(result.stopped == "the job needs 4 nodes, has 3, and no more node changes are coming");
   CHECK(result.end == at(seconds{50}));
   CHECK(in(result, kRecovery) == 20);
   CHECK_FALSE(result.finished);
@@ -118,7 +118,7 @@ TEST_CASE("job engine: a job that loses more than it trains stops") {
     events.push_back(joined(seconds{15 * i}, 0));
   }
   const JobResult result = run(saving_every(2, {}), steps(100), events);
-  CHECK(result.stopped == "the job gets no further than step 0: 10000 recoveries in a row came to nothing");
+  CHECK(result.stopped == "the job does not get past step 0: 10000 recoveries in a row made no progress");
   CHECK(result.end == at(seconds{15 * kMostVainDecisions}));
   CHECK(result.steps == 0);
 }
@@ -141,7 +141,8 @@ TEST_CASE("job engine: a wait that a million changes did not end stops, with all
   for (std::int64_t i = 0; i <= kMostVainEvents; ++i)
     events.push_back(i % 2 == 0 ? joined(seconds{1 + i}, 0) : lost(seconds{1 + i}, 0));
   const JobResult result = run(policy, steps(1), events);
-  CHECK(result.stopped == "the job needs a miracle; 1000000 changes of the nodes and wake-ups did not help");
+  CHECK(result.stopped ==
+        "the job needs a miracle; 1000000 node changes and policy wake-ups made no progress");
   CHECK(in(result, kRecovery) == 1 + kMostVainEvents);
 }
 
@@ -182,7 +183,7 @@ TEST_CASE("job engine: a plan of many steps ends when it does, however rare and 
 
 TEST_CASE("job engine: a job without an end in sight stops after 292 years") {
   CHECK(run(ten_second_steps(), steps(1'000'000'000), held(1)).stopped ==
-        "the job does not end in the 292 years that the clock can count");
+        "the job does not finish within 292 years, the longest time that the simulator can represent");
 }
 
 TEST_CASE("job engine: a run without an end is refused") {

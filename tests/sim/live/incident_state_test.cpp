@@ -150,10 +150,10 @@ TEST_CASE("incidents: a damaged state, or one of a later version, is refused") {
     REQUIRE_FALSE(book.has_value());
     return book.error().message();
   };
-  CHECK(message("{}") == "the state of incidents is damaged: goodput did not write it");
-  CHECK(message("[1") == "the state of incidents is damaged: goodput did not write it");
+  CHECK(message("{}") == "the stored state of incidents is damaged: goodput did not write it");
+  CHECK(message("[1") == "the stored state of incidents is damaged: goodput did not write it");
   CHECK(message(R"({"version": 3})") ==
-        "the state of incidents has version 3, and this goodput knows 2 only");
+        "the stored state of incidents has version 3, but this goodput reads only version 2");
 }
 
 TEST_CASE("incidents: infinite figures and names that are not UTF-8 leave a state that can be read") {

@@ -118,7 +118,7 @@ TEST_CASE(
   const Verdict& verdict = opened[0].verdict;
   CHECK(verdict.sentence.find("This job is getting slower: S rose by 0.") == 0);
   CHECK(std::abs(verdict.since_step.value() - 100) <= 1);
-  CHECK(verdict.sentence.find(fmt::format("from about step {} on.", *verdict.since_step)) !=
+  CHECK(verdict.sentence.find(fmt::format(", starting at about step {}.", *verdict.since_step)) !=
         std::string::npos);
   REQUIRE(closed.size() == 1);
   CHECK(book.open().empty());

@@ -51,7 +51,7 @@ TEST_CASE("step intake: a lost line makes its step incomplete, and names the wor
       REQUIRE(out.size() == 5);
       for (const LiveOutput& given : out) CHECK(given.status == (given.id.step == step ? kCut : kWhole));
       CHECK(out[static_cast<std::size_t>(step) - 1].problem ==
-            "of 1 of 4 workers too few rows came: dp 1 stage 0 (rank 2)");
+            "too few rows arrived from 1 of 4 workers: dp 1 stage 0 (rank 2)");
     }
   }
 }
@@ -79,7 +79,7 @@ TEST_CASE("step intake: steps without a worker are given out after the grace, an
   const auto step = intake.take(130);
   REQUIRE(step);
   CHECK(step->status == kCut);
-  CHECK(step->problem == "of 1 of 4 workers no rows came: dp 0 stage 1 (rank 1)");
+  CHECK(step->problem == "no rows arrived from 1 of 4 workers: dp 0 stage 1 (rank 1)");
   CHECK(step->missing == std::vector<WorkerPlace>{{0, 1, 1, {}}});
 }
 
@@ -110,7 +110,7 @@ TEST_CASE(
   StepIntake intake({.dp_size = 3});
   const auto out = testing::all_out(intake, records_of({.runs = {{1, 2}}}));
   REQUIRE(out.size() == 2);
-  CHECK(out[0].problem == "of 2 of 6 workers no rows came: dp 2 stage 0, dp 2 stage 1");
+  CHECK(out[0].problem == "no rows arrived from 2 of 6 workers: dp 2 stage 0, dp 2 stage 1");
 }
 
 TEST_CASE("step intake: of tensor-parallel ranks the lowest counts, whenever it comes") {

@@ -70,9 +70,8 @@ TEST_CASE("trace index: a contradiction that the analysis survives is a sentence
   const auto index = index_trace(trace_of({first}));
   REQUIRE(index);
   CHECK(index_warnings(*index) ==
-        std::vector<std::string>{
-            "forward-compute_0_0 has gmc 3, but mc 1 of 1 stages is gmc 1; pipeline peers are found by the "
-            "recorded gmc"});
+        std::vector<std::string>{"forward-compute_0_0 has gmc 3, but mc 1 with 1 stages gives gmc 1; "
+                                 "pipeline peers are found by the recorded gmc"});
 }
 
 TEST_CASE("trace index: of several ranks a worker has that of its latest step, of several there the lowest") {
@@ -89,22 +88,20 @@ TEST_CASE("trace index: of several ranks a worker has that of its latest step, o
 }
 
 TEST_CASE("trace index: an empty trace is refused") {
-  CHECK(index_error({}) == "holds no ops");
+  CHECK(index_error({}) == "contains no ops");
 }
 
 TEST_CASE("trace index: a missing op is named, with how many are missing") {
   CHECK(index_error({row(1, 0, kForward, 0), row(1, 0, kForward, 1), row(1, 1, kForward, 0),
                      row(2, 0, kForward, 0), row(2, 0, kForward, 1), row(2, 1, kForward, 1)}) ==
         "not dense: forward-compute_1_0 is missing in step 1, dp_rank 1; 2 of 8 op instances are missing (2 "
-        "ops x 4 "
-        "lanes), every op must be recorded in every step and dp_rank");
+        "ops x 4 lanes); record every op in every step and dp_rank");
 }
 
 TEST_CASE("trace index: a dp_rank without rows is missing ops, however large the hole") {
   CHECK(index_error({row(1, 0, kForward, 0), row(1, 2000000000, kForward, 0)}) ==
         "not dense: forward-compute_0_0 is missing in step 1, dp_rank 1; 1999999999 of 2000000001 op "
-        "instances are "
-        "missing (1 ops x 2000000001 lanes), every op must be recorded in every step and dp_rank");
+        "instances are missing (1 ops x 2000000001 lanes); record every op in every step and dp_rank");
 }
 
 TEST_CASE("trace index: the largest indices that rows may have do not overflow") {
@@ -119,16 +116,14 @@ TEST_CASE("trace index: the largest indices that rows may have do not overflow")
 
 TEST_CASE("trace index: a repeated op is refused") {
   CHECK(index_error({row(4, 0, kForward, 0), row(4, 0, kForward, 0)}) ==
-        "forward-compute_0_0 is recorded twice in step 4, dp_rank 0; keep one row an op (were files given "
-        "twice, or "
-        "two ranks of one worker recorded?)");
+        "forward-compute_0_0 is recorded twice in step 4, dp_rank 0; keep one row per op (was a file given "
+        "twice, or were two ranks of one worker recorded?)");
 }
 
 TEST_CASE("trace index: seq_ids that do not count within the step are refused before they fill the memory") {
   CHECK(index_error({row(4, 0, kForward, 2000000000)}) ==
-        "seq_id 2000000000 of forward-compute on stage 0 in a trace of 1 rows: seq_ids must count from 0 in "
-        "every "
-        "step; number the ops of each step anew");
+        "seq_id 2000000000 of forward-compute on stage 0 is too large for a trace of 1 rows; number the ops "
+        "of every step from 0");
 }
 
 TEST_CASE("trace index: dropping any one row of a dense trace is noticed, doubling any one too") {
@@ -156,12 +151,15 @@ TEST_CASE("op trace: a row that makes no sense is refused with the field and its
     CHECK(trace.size() == 0);
     return text.value_or("accepted");
   };
-  CHECK(problem([](OpRow& r) { r.dp_rank = -1; }) == "dp_rank is -1, want 0 to 2147483646");
-  CHECK(problem([](OpRow& r) { r.stage = 40000; }) == "stage is 40000, want 0 to 32766");
-  CHECK(problem([](OpRow& r) { r.mc = -2; }) == "mc is -2, want -1 to 32766");
-  CHECK(problem([](OpRow& r) { r.duration_s = -0.5; }) == "duration is -0.5, want seconds from 0 to 9.2e+09");
-  CHECK(problem([](OpRow& r) { r.duration_s = NAN; }) == "duration is nan, want seconds from 0 to 9.2e+09");
-  CHECK(problem([](OpRow& r) { r.start_s = INFINITY; }) == "start_ts is inf, want seconds within +-9.2e+09");
+  CHECK(problem([](OpRow& r) { r.dp_rank = -1; }) == "dp_rank must be from 0 to 2147483646, not -1");
+  CHECK(problem([](OpRow& r) { r.stage = 40000; }) == "stage must be from 0 to 32766, not 40000");
+  CHECK(problem([](OpRow& r) { r.mc = -2; }) == "mc must be from -1 to 32766, not -2");
+  CHECK(problem([](OpRow& r) { r.duration_s = -0.5; }) ==
+        "duration must be seconds from 0 to 9.2e+09, not -0.5");
+  CHECK(problem([](OpRow& r) { r.duration_s = NAN; }) ==
+        "duration must be seconds from 0 to 9.2e+09, not nan");
+  CHECK(problem([](OpRow& r) { r.start_s = INFINITY; }) ==
+        "start_ts must be seconds within +-9.2e+09, not inf");
   OpRow early = row(0, 0, kForward, 0, -3);
   CHECK_FALSE(trace.append(early));
 }

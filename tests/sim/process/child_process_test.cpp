@@ -61,10 +61,10 @@ TEST_CASE("child process: the command is the shell's: quotes, variables, pipes")
 }
 
 TEST_CASE("child process: how it ended is told, with the last it said on stderr") {
-  CHECK(error_of("exit 3") == "ended with exit code 3");
-  CHECK(error_of("kill -9 $$") == "was ended by signal 9 (Killed)");
-  CHECK(error_of("/nowhere/none") == "ended with exit code 127");
-  CHECK(error_of("printf half; exit 0") == "ended with exit code 0 in the middle of a line");
+  CHECK(error_of("exit 3") == "exited with code 3");
+  CHECK(error_of("kill -9 $$") == "was killed by signal 9 (Killed)");
+  CHECK(error_of("/nowhere/none") == "exited with code 127");
+  CHECK(error_of("printf half; exit 0") == "exited with code 0 in the middle of a line");
   CHECK(error_of("exec >&-; sleep 100") == "closed its standard output");
   const auto channel = started("read x; echo first >&2; printf 'why it ended\\n\\n' >&2; exit 1");
   CHECK_FALSE(channel->exchange(""));
@@ -79,19 +79,19 @@ TEST_CASE("child process: a great deal on stderr stops nobody") {
 }
 
 TEST_CASE("child process: one that closes its input, or reads nothing, is no trouble") {
-  CHECK(error_of("exec <&-; exit 4") == "ended with exit code 4");
+  CHECK(error_of("exec <&-; exit 4") == "exited with code 4");
   const auto channel = started("exec sleep 100", {.answer = milliseconds{20}});
-  CHECK(channel->exchange(std::string(1'000'000, 'x')).error().message() == "gave no answer within 0.02 s");
+  CHECK(channel->exchange(std::string(1'000'000, 'x')).error().message() == "did not answer within 0.02 s");
 }
 
 TEST_CASE("child process: no answer, a line without end, two lines at once") {
-  CHECK(error_of("cat >/dev/null", {.answer = milliseconds{10}}) == "gave no answer within 0.01 s");
+  CHECK(error_of("cat >/dev/null", {.answer = milliseconds{10}}) == "did not answer within 0.01 s");
   CHECK(error_of("printf part; cat >/dev/null", {.answer = milliseconds{10}}) ==
-        "gave no answer within 0.01 s");
-  CHECK(error_of("yes | tr -d '\\n'", {.line_bytes = 1000}) == "wrote a line of more than 1000 bytes");
+        "did not answer within 0.01 s");
+  CHECK(error_of("yes | tr -d '\\n'", {.line_bytes = 1000}) == "wrote a line longer than 1000 bytes");
   const auto channel = started("read x; printf 'a\\nb\\n'; read x");
   CHECK(*channel->exchange("") == "a");
-  CHECK(channel->exchange("").error().message() == "wrote more than the one line that was asked for");
+  CHECK(channel->exchange("").error().message() == "wrote more than the one line that was requested");
 }
 
 TEST_CASE("child process: with its owner its input ends, and it may finish what it does") {

@@ -56,8 +56,9 @@ TEST_CASE("selector: a rank is its worker") {
   CHECK(by_rank.ops == worker.ops);
   CHECK(by_rank.dp_ranks == worker.dp_ranks);
   CHECK(error_of("rank=99") == "selector \"rank=99\": rank 99 is not in the trace");
-  CHECK(error_of("rank=0-1") ==
-        "selector \"rank=0-1\": rank wants one rank, for example rank=3; repeat the selector for more");
+  CHECK(
+      error_of("rank=0-1") ==
+      "selector \"rank=0-1\": rank must be one rank, for example rank=3; repeat the selector for more ranks");
 }
 
 TEST_CASE("selector: a merged label means the ops of both its types") {
@@ -67,19 +68,19 @@ TEST_CASE("selector: a merged label means the ops of both its types") {
 
 TEST_CASE("selector: mistakes are named with the remedy") {
   CHECK(error_of("stag=1") ==
-        "selector \"stag=1\": unknown key \"stag\"; did you mean \"stage\"?; keys are optype, stage, dp, "
+        "selector \"stag=1\": unknown key \"stag\"; did you mean \"stage\"?; known keys: optype, stage, dp, "
         "worker, rank, step, mb");
   CHECK(error_of("optype=foward-compute") ==
         "selector \"optype=foward-compute\": unknown op type \"foward-compute\"; did you mean "
         "\"forward-compute\"?");
-  CHECK(error_of("stage") == "selector \"stage\": \"stage\" is not key=value, for example stage=3");
+  CHECK(error_of("stage") == "selector \"stage\": \"stage\" must be key=value, for example stage=3");
   CHECK(error_of("stage=x") ==
-        "selector \"stage=x\": \"x\" is no number or range; write for example 12,20-23");
-  CHECK(error_of("step=3-1") == "selector \"step=3-1\": range \"3-1\" runs backwards");
-  CHECK(error_of("worker=1") == "selector \"worker=1\": worker wants dp:stage, for example worker=2:3");
-  CHECK(error_of("worker=1:x") == "selector \"worker=1:x\": worker wants dp:stage, for example worker=2:3");
-  CHECK(error_of("stage=9") == "selector \"stage=9\": selects no op of this trace");
-  CHECK(error_of("") == "selector \"\": \"\" is not key=value, for example stage=3");
+        "selector \"stage=x\": \"x\" is not a number or a range; write, for example, 12,20-23");
+  CHECK(error_of("step=3-1") == "selector \"step=3-1\": range \"3-1\" runs backward");
+  CHECK(error_of("worker=1") == "selector \"worker=1\": worker must be dp:stage, for example worker=2:3");
+  CHECK(error_of("worker=1:x") == "selector \"worker=1:x\": worker must be dp:stage, for example worker=2:3");
+  CHECK(error_of("stage=9") == "selector \"stage=9\": selects no op in this trace");
+  CHECK(error_of("") == "selector \"\": \"\" must be key=value, for example stage=3");
 }
 
 }  // namespace goodput

@@ -168,7 +168,7 @@ TEST_CASE("whatif: a job whose ops take no time is refused") {
   const auto result = WhatIfEngine(idle.graph, idle.recording, {}).analyse();
   REQUIRE_FALSE(result);
   CHECK(result.error().what ==
-        "the ideal step takes no time: are the durations in seconds, and not all zero?");
+        "the ideal step takes no time; check that durations are in seconds and not all zero");
 }
 
 TEST_CASE("whatif: of nothing lost there is no share") {

@@ -290,8 +290,9 @@ TEST_CASE("followed files: a line that is too long is left out with a warning, w
   options.piece_bytes = 1000;
   FollowedFiles files = follow(options);
   CHECK(read_news(files) == News{"a.log: one\n", "a.log: three\n", "b.log.gz: b one\n", "b.log.gz: three\n"});
-  CHECK(files.take_warnings() == News{folder.at("a.log") + ":2: the line is longer than 1 MiB: left out",
-                                      folder.at("b.log.gz") + ":2: the line is longer than 1 MiB: left out"});
+  CHECK(files.take_warnings() ==
+        News{folder.at("a.log") + ":2: the line is longer than 1 MiB and was skipped",
+             folder.at("b.log.gz") + ":2: the line is longer than 1 MiB and was skipped"});
 }
 
 TEST_CASE("followed files: a compressed file that is damaged is read up to there, a cut one as it grows") {
@@ -304,7 +305,7 @@ TEST_CASE("followed files: a compressed file that is damaged is read up to there
   CHECK(read_news(files) == News{"a.log.gz: one\ntwo\n"});
   CHECK(files.take_warnings() ==
         News{folder.at("a.log.gz") +
-             ": gzip data is damaged: incorrect data check; what comes before was read"});
+             ": gzip data is damaged: incorrect data check; the data before that point was read"});
   std::string text;
   for (int i = 0; i < 5000; ++i) text += "line " + std::to_string(i * 7919) + '\n';
   const std::string whole = WatchedFolder::gzipped_text(text);
@@ -313,7 +314,7 @@ TEST_CASE("followed files: a compressed file that is damaged is read up to there
   for (const std::string& one : read_news(files)) read += one.substr(one.find(' ') + 1);
   CHECK(read.size() > text.size() / 4);
   CHECK(files.take_warnings() ==
-        News{folder.at("b.log.gz") + ": gzip data ends early: what follows is read when it comes"});
+        News{folder.at("b.log.gz") + ": gzip data ends early; the rest is read when it arrives"});
   folder.append("b.log.gz", whole.substr(whole.size() / 2));
   for (const std::string& one : read_news(files)) read += one.substr(one.find(' ') + 1);
   CHECK(read == text);
@@ -338,10 +339,9 @@ TEST_CASE("followed files: a whole file is read once, by a path that cannot lead
   folder.append("copy.json", events);
   folder.append("trace.json", " ");
   CHECK(read_news(files).empty());
-  CHECK(files.take_warnings() ==
-        News{folder.at("trace.json") +
-             ": has grown after it was read, which is done once: what is new in it is "
-             "left out; write raw logs, or a file a session"});
+  CHECK(files.take_warnings() == News{folder.at("trace.json") +
+                                      ": has grown since it was read; files of this format are read once, so "
+                                      "the new data is ignored; write raw logs, or one file per session"});
   const std::vector<FollowedPosition> positions = {files.position(0)};
   folder.write("trace.json", events);
   FollowedFiles again = follow(follow_options(folder), positions);

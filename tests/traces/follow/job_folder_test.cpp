@@ -91,8 +91,9 @@ TEST_CASE("job folders: links that lead out are warned of, a folder that is not 
   const WatchedFolder folder;
   std::filesystem::create_symlink(outside.at("a.csv"), folder.at("a.csv"));
   CHECK(files_of(folder).traces.empty());
-  CHECK(files_of(folder).warnings == Names{"a.csv: is a link that leads out of the folder " + folder.path() +
-                                           ": not followed; give the folder that it leads to"});
+  CHECK(files_of(folder).warnings ==
+        Names{"a.csv: is a link that points outside the folder " + folder.path() +
+              " and is not followed; give the folder that it points to"});
   const auto none = find_job_files(folder.at("none"), false);
   REQUIRE_FALSE(none);
   CHECK(none.error().message() == folder.at("none") + ": cannot read the folder: No such file or directory");

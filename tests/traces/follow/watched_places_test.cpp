@@ -2,6 +2,7 @@
 #include <doctest/doctest.h>
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <chrono>
 #include <filesystem>
 #include <string>
@@ -62,7 +63,8 @@ TEST_CASE("watched folders: links are not followed; of those that lead out one w
   News warnings = warnings_of(files, folder);
   std::ranges::sort(warnings);
   const std::string why =
-      ": is a link that leads out of the folder FOLDER: not followed; give the folder that it leads to";
+      ": is a link that points outside the folder FOLDER and is not followed; give the folder that it "
+      "points to";
   REQUIRE(warnings.size() == 2);
   CHECK(warnings[0] == "FOLDER/out.log" + why);
   CHECK(warnings[1] == "FOLDER/out" + why);
@@ -130,7 +132,7 @@ TEST_CASE("watched folders: one that is not there is refused, and one that goes 
   folder.remove("logs");
   CHECK(read_news(files).empty());
   CHECK(warnings_of(files, folder) ==
-        News{"FOLDER/logs: the watched folder is gone; going on when it is back"});
+        News{"FOLDER/logs: the watched folder is gone; reading resumes when it is back"});
   std::filesystem::create_directory(folder.at("logs"));
   folder.append("logs/b.log", "2\n");
   CHECK(read_news(files) == News{"b.log: 2\n"});

@@ -48,10 +48,10 @@ TEST_CASE("formats: the first that matches the content, unless a name is given")
 
 TEST_CASE("formats: what is of none says how it begins, a name of none what there is") {
   CHECK(format_read("prose without an end of line") ==
-        ": is no poem in a known format (sonnet, haiku, verse; say `goodput list formats`); it begins with "
-        "\"prose without an end of \"");
+        ": is not in a known poem format (sonnet, haiku, verse; see `goodput list formats`); it begins "
+        "with \"prose without an end of \"");
   CHECK(format_read("x\n", "haiko") ==
-        "no poem format \"haiko\"; did you mean \"haiku\"?; known: sonnet, haiku, verse");
+        "unknown poem format \"haiko\"; did you mean \"haiku\"?; known: sonnet, haiku, verse");
 }
 
 TEST_CASE("formats: UTF-16 text is refused, with a byte order mark or without") {
@@ -68,15 +68,15 @@ TEST_CASE("formats: UTF-16 text is refused, with a byte order mark or without") 
 }
 
 TEST_CASE("formats: lines that end with CR alone are refused") {
-  const std::string refusal = ": ends its lines with CR alone; save it with LF or CRLF line ends";
+  const std::string refusal = ": ends its lines with CR only; save it with LF or CRLF line endings";
   CHECK(format_read("An old\tsilent pond\rA frog jumps\r") == refusal);
   CHECK(format_read("\xef\xbb\xbfsilent\rpond", "verse") == refusal);
   CHECK(format_read("An old silent pond\r") == "haiku");
   CHECK(format_read("An old\x15silent pond\rA frog jumps") == "haiku");
   CHECK(format_read("silent\rpond\r\n") == "verse");
   CHECK(format_read("{\r}") ==
-        ": is no poem in a known format (sonnet, haiku, verse; say `goodput list formats`); it begins with "
-        "\"{\\x0d}\"");
+        ": is not in a known poem format (sonnet, haiku, verse; see `goodput list formats`); it begins "
+        "with \"{\\x0d}\"");
 }
 
 TEST_CASE("formats: a comment before what would be known is refused") {
@@ -85,21 +85,22 @@ TEST_CASE("formats: a comment before what would be known is refused") {
   CHECK(format_read("\xef\xbb\xbf# by Basho\nAn old silent pond", "sonnet") ==
         ": begins with a comment; remove the lines that begin with #");
   CHECK(format_read("\xef\xbb\xbfShall I") ==
-        ": is no poem in a known format (sonnet, haiku, verse; say `goodput list formats`); it begins with "
-        "\"\xef\xbb\xbfShall I\"");
+        ": is not in a known poem format (sonnet, haiku, verse; see `goodput list formats`); it begins "
+        "with \"\xef\xbb\xbfShall I\"");
   CHECK(format_read("# by Basho\nA frog jumps") ==
-        ": is no poem in a known format (sonnet, haiku, verse; say `goodput list formats`); it begins with "
-        "\"# by Basho\"");
+        ": is not in a known poem format (sonnet, haiku, verse; see `goodput list formats`); it begins "
+        "with \"# by Basho\"");
   CHECK(format_read("# by Basho\n") == "verse");
 }
 
 TEST_CASE("formats: only those with a writer are written") {
   CHECK(find_writable_format<PoemFormat>(kPoems, "poem", "verse")->name == "verse");
   CHECK(find_writable_format<PoemFormat>(kPoems, "poem", "haiku").error().message() ==
-        "no writable poem format \"haiku\"; known: sonnet, verse");
+        "unknown writable poem format \"haiku\"; known: sonnet, verse");
   CHECK(format_of_extension<PoemFormat>(kPoems, "a/b.txt.gz")->name == "verse");
   CHECK(format_of_extension<PoemFormat>(kPoems, "b.haiku").error().message() ==
-        "b.haiku: cannot tell the output format from the name; end it in one of .sonnet, .txt, .txt.gz");
+        "b.haiku: cannot tell the output format from the file name; use one of the extensions .sonnet, .txt, "
+        ".txt.gz");
 }
 
 }  // namespace goodput

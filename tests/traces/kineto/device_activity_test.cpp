@@ -259,7 +259,7 @@ TEST_CASE(
   const auto unknown = with_group({0, 1, 2});
   REQUIRE_FALSE(unknown);
   CHECK(unknown.error().message() ==
-        "rank0.json: sends and receives without peers: profile with PyTorch 2.3 or later");
+        "rank0.json: sends and receives have no recorded peer ranks; profile with PyTorch 2.3 or later");
 }
 
 TEST_CASE("device activity: a kernel of messages that no record explains is refused, but for an all-to-all") {
@@ -270,7 +270,7 @@ TEST_CASE("device activity: a kernel of messages that no record explains is refu
     return error_on_device(trace);
   };
   CHECK(error_with("coalesced") ==
-        "rank0.json: sends and receives without peers: profile with PyTorch 2.3 or later");
+        "rank0.json: sends and receives have no recorded peer ranks; profile with PyTorch 2.3 or later");
   CHECK(error_with("all_to_allv") == "");
 }
 
@@ -289,8 +289,8 @@ TEST_CASE("device activity: kernels without process groups are refused, unless a
   REQUIRE_FALSE(refused);
   CHECK(refused.error().option == "one-group");
   CHECK(refused.error().message([](std::string_view key) { return "--" + std::string(key); }) ==
-        "rank0.json: nccl kernels without process groups (before PyTorch 2.3?); if all ranks form one group "
-        "use --one-group");
+        "rank0.json: NCCL kernels have no process groups (recorded before PyTorch 2.3?); if all ranks form "
+        "one group, use --one-group");
   const auto activity = rank_activity(trace_without_groups(), {true});
   REQUIRE(activity);
   REQUIRE(activity->groups.size() == 1);
@@ -302,7 +302,7 @@ TEST_CASE("device activity: kernels without any args are without process groups"
   KinetoEventsCase trace;
   trace.step(1, 0, 100);
   trace.nccl(10, 20, 30, -1);
-  CHECK(error_on_device(trace).starts_with("rank0.json: nccl kernels without process groups"));
+  CHECK(error_on_device(trace).starts_with("rank0.json: NCCL kernels have no process groups"));
 }
 
 // A job of 64 ranks whose header knows only the group of all.
@@ -335,8 +335,8 @@ TEST_CASE("device activity: a group that the header lacks is what its args say, 
   CHECK(activity.parts[0].group == 1);
   KinetoEventsCase cut = trace_with_ranks("[0, 8, 16, ..., 56]", 8, "5");
   CHECK(error_on_device(cut) ==
-        "rank0.json: the ranks of process group \"5\" are neither in distributedInfo nor whole in \"Process "
-        "Group Ranks\": profile with PyTorch 2.3 or later");
+        "rank0.json: the ranks of process group \"5\" are not in distributedInfo and are incomplete in "
+        "\"Process Group Ranks\"; profile with PyTorch 2.3 or later");
   KinetoEventsCase all = trace_with_ranks("[0, 1, ..., 63]", 64, "5");
   CHECK(activity_on_device(all).parts[0].group == 0);  // as many as there are: all of them
 }
@@ -525,8 +525,7 @@ TEST_CASE("device activity: a note reports kernels without a launch if they are 
   CHECK(notes_with(1).empty());
   CHECK(notes_with(25) ==
         std::vector<std::string>{
-            "rank0.json: left out 25 of 125 kernels that were launched before the recording "
-            "began"});
+            "rank0.json: ignored 25 of 125 kernels, because they were launched before the recording began"});
 }
 
 TEST_CASE("device activity: work launched before the first step is not part of its first segment") {

@@ -120,7 +120,7 @@ TEST_CASE("host activity: messages without peers are refused") {
   const auto activity = rank_activity(trace.take(), {});
   REQUIRE_FALSE(activity);
   CHECK(activity.error().message() ==
-        "rank0.json: sends and receives without peers: record with record_shapes=True");
+        "rank0.json: sends and receives have no recorded peer ranks; record with record_shapes=True");
 }
 
 TEST_CASE("host activity: steps follow each other without gaps, and a segment ends where the host launches") {

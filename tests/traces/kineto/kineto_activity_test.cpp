@@ -95,27 +95,29 @@ class TraceText {
 TEST_CASE("kineto activity: a rank in the file name that cannot be a rank of the job is refused") {
   const TraceText in_job_of_8 = TraceText(R"({"world_size":8})").step(1, 0, 10).collective(1, 2, 3);
   CHECK(in_job_of_8.read({}, "rank8.json").error().what ==
-        "the file name says rank 8, but the job has 8 ranks; rename the file after its rank, for example to "
+        "the file name has rank 8, but the job has only 8 ranks; rename the file after its rank, for example "
         "rank3.json");
   CHECK(in_job_of_8.read({}, "rank7.json"));
   const TraceText in_any_job = TraceText("").step(1, 0, 10).collective(1, 2, 3);
   CHECK(in_any_job.read({}, "rank16777215.json"));
   CHECK(in_any_job.read({}, "rank16777216.json").error().what ==
-        "its rank is unknown, because it has no distributedInfo; name the file rank3.json, for example");
+        "the rank is unknown, because the trace has no distributedInfo; put the rank in the file name, for "
+        "example rank3.json");
 }
 
 TEST_CASE("kineto activity: a trace that no analysis can use is refused with the remedy") {
   const std::string world_of_8 = R"({"backend":"nccl","rank":1,"world_size":8})";
   CHECK(TraceText("").step(1, 0, 10).collective(1, 2, 3).error() ==
-        "its rank is unknown, because it has no distributedInfo; name the file rank3.json, for example");
+        "the rank is unknown, because the trace has no distributedInfo; put the rank in the file name, for "
+        "example rank3.json");
   CHECK(TraceText().collective(1, 2, 3).error() ==
-        "no ProfilerStep#: call prof.step() after every step, or use torch.profiler.schedule");
+        "has no ProfilerStep# events; call prof.step() after every step, or use torch.profiler.schedule");
   CHECK(TraceText().step(1, 0, 10).step(1, 10, 20).collective(1, 2, 3).error() ==
-        "ProfilerStep#1 occurs twice: save each profiling run to its own file");
+        "ProfilerStep#1 occurs twice; save each profiling run to its own file");
   CHECK(TraceText(world_of_8).step(1, 0, 10).kernel(1, 2, 3).error() ==
-        "world_size is 8, but there are no nccl kernels or gloo events: profile with ProfilerActivity.CUDA");
+        "world_size is 8, but there are no NCCL kernels or gloo events; profile with ProfilerActivity.CUDA");
   CHECK(TraceText(R"({"rank":9,"world_size":8})").step(1, 0, 10).collective(1, 2, 3).error() ==
-        "distributedInfo is damaged: rank 9 in a job of 8 ranks");
+        "distributedInfo is damaged: it has rank 9 in a job of 8 ranks");
   const TraceText without_groups =
       TraceText(world_of_8).step(1, 0, 10).kernel(1, 2, 3, 7, "ncclKernel_AllReduce");
   CHECK(without_groups.read().error().option == "one-group");
@@ -124,25 +126,24 @@ TEST_CASE("kineto activity: a trace that no analysis can use is refused with the
             .step(1, 0, 100)
             .op("c10d::send", 10, 20)
             .annotation("gloo:send", 11, 30)
-            .error() == "sends and receives without peers: record with record_shapes=True");
+            .error() == "sends and receives have no recorded peer ranks; record with record_shapes=True");
   CHECK(
       TraceText().step(1, 0, 10).collective(1, 2, 3).kernel(5, 6, 7, 7, "gemm", R"("graph id":3)").error() ==
-      "CUDA graphs hide which kernels a step launches: profile without CUDA graphs");
+      "CUDA graphs hide which kernels a step launches; profile without CUDA graphs");
   CHECK(TraceText().step(1, 0, 10).collective(1, 2, 3).kernel(5, 1e12, 1.1e12).error() ==
-        "has events that are more than a week away from its steps: is a \"ts\" damaged?");
-  CHECK(
-      TraceText(world_of_8)
-          .step(1, 0, 10)
-          .kernel(1, 2, 3, 20, "ncclDevKernel",
-                  R"("Collective name":"allreduce","Process Group Name":"4","Group size":4)")
-          .error() ==
-      "the ranks of process group \"4\" are neither in distributedInfo nor whole in \"Process Group Ranks\": "
-      "profile with PyTorch 2.3 or later");
+        "has events that are more than a week away from its steps; is a \"ts\" damaged?");
+  CHECK(TraceText(world_of_8)
+            .step(1, 0, 10)
+            .kernel(1, 2, 3, 20, "ncclDevKernel",
+                    R"("Collective name":"allreduce","Process Group Name":"4","Group size":4)")
+            .error() ==
+        "the ranks of process group \"4\" are not in distributedInfo and are incomplete in \"Process Group "
+        "Ranks\"; profile with PyTorch 2.3 or later");
   CHECK(TraceText()
             .step(1, 0, 10)
             .kernel(1, 2, 3, 20, "ncclDevKernel_SendRecv",
                     R"("Collective name":"coalesced","Process Group Name":"0","Group size":2)")
-            .error() == "sends and receives without peers: profile with PyTorch 2.3 or later");
+            .error() == "sends and receives have no recorded peer ranks; profile with PyTorch 2.3 or later");
 }
 
 TEST_CASE("kineto activity: a file without distributedInfo has the rank of its name, and hosts of theirs") {
@@ -151,7 +152,7 @@ TEST_CASE("kineto activity: a file without distributedInfo has the rank of its n
   REQUIRE(named);
   CHECK(named->rank == 12);
   CHECK(named->notes.front().ends_with(
-      "x_rank-12.json: no rank in the trace; took rank 12 from the file name"));
+      "x_rank-12.json: the trace has no rank; took rank 12 from the file name"));
   const auto host =
       TraceText().step(1, 0, 10).collective(1, 2, 3).read({}, "node3_123.1700000.pt.trace.json");
   REQUIRE(host);
@@ -176,7 +177,8 @@ TEST_CASE(
   REQUIRE(activity);
   // The collective of step 3 is cut: steps 1 and 2 have something behind them only up to step 2's launch.
   REQUIRE(activity->steps.size() == 1);
-  CHECK(activity->notes.back().find("the file is truncated: everything after event ") != std::string::npos);
+  CHECK(activity->notes.back().find("the file is truncated, and everything after event ") !=
+        std::string::npos);
 }
 
 }  // namespace

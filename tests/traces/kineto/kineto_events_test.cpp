@@ -418,7 +418,7 @@ TEST_CASE("kineto events: a cut file is read to where it ends") {
   }
   CHECK(!read_text(text).events.is_cut);
   CHECK(read_text(text.substr(0, first_event - 4)).error ==
-        fmt::format(": byte {}: the file ends inside a key: it is truncated", first_event - 4));
+        fmt::format(": byte {}: the file is truncated inside a key", first_event - 4));
 }
 
 TEST_CASE("kineto events: a cut .gz file is read to where its data ends") {
@@ -435,17 +435,17 @@ TEST_CASE("kineto events: a cut .gz file is read to where its data ends") {
 }
 
 TEST_CASE("kineto events: an event that is not a JSON object is an error") {
-  CHECK(error_of("7") == R"(: event 1: is "7", want an object)");
-  CHECK(error_of(event("kernel", "a") + ",\"x\"") == ": event 2: is a string, want an object");
+  CHECK(error_of("7") == R"(: event 1: must be an object, not "7")");
+  CHECK(error_of(event("kernel", "a") + ",\"x\"") == ": event 2: must be an object, not a string");
   CHECK(error_of("{}") == ": event 1: \"ph\" is missing");
-  CHECK(error_of(R"({"ph" "X"})") == R"(: event 1: is not JSON from ""X"}" on)");
+  CHECK(error_of(R"({"ph" "X"})") == R"(: event 1: is not valid JSON from ""X"}" on)");
   CHECK(error_of(event_with("\"ts\":5.250,", "\"ts\":5.250")) ==
-        R"(: event 1: is not JSON from ""dur":2.500,"args":{}}" on)");
+        R"(: event 1: is not valid JSON from ""dur":2.500,"args":{}}" on)");
   CHECK(error_of(event_with("\"args\":{}}", "\"args\":5}}", event("kernel", "a"))) ==
-        ": event 1: is followed by a '}' without its '{'");
-  CHECK(error_of(event("kernel", "a", R"("stream" 7)")) == R"(: event 1: is not JSON from "7}}" on)");
+        ": event 1: is followed by a '}' without a matching '{'");
+  CHECK(error_of(event("kernel", "a", R"("stream" 7)")) == R"(: event 1: is not valid JSON from "7}}" on)");
   CHECK(error_of(event_with("\"dur\"", "\"note\":[1},\"list\":[],\"dur\""))
-            .starts_with(": event 1: is not JSON from"));
+            .starts_with(": event 1: is not valid JSON from"));
 }
 
 TEST_CASE("kineto events: an error names the missing member of an event") {
@@ -462,35 +462,35 @@ TEST_CASE("kineto events: an error names the missing member of an event") {
 }
 
 TEST_CASE("kineto events: an error names a value of the wrong type") {
-  const std::string wanted_time = ", want microseconds that fit into 64 bits of nanoseconds";
-  CHECK(error_of(event_with("\"X\"", "5")) == R"(: event 1: "ph" is "5", want a string)");
-  CHECK(error_of("{\"ph\":5}") == R"(: event 1: "ph" is "5", want a string)");
-  CHECK(error_of(event_with("\"cpu_op\"", "[]")) == R"(: event 1: "cat" is an array, want a string)");
-  CHECK(error_of(event_with("\"aten::add\"", "null")) == R"(: event 1: "name" is null, want a string)");
-  CHECK(error_of(event_with("aten::add", "\\q")) == R"(: event 1: "name" is "\q", want a JSON string)");
-  CHECK(error_of(event_with("5.250", "\"5\"")) == R"(: event 1: "ts" is a string)" + wanted_time);
-  CHECK(error_of(event_with("5.250", "NaN")) == R"(: event 1: "ts" is "NaN")" + wanted_time);
-  CHECK(error_of(event_with("5.250", "1e30")) == R"(: event 1: "ts" is "1e30")" + wanted_time);
-  CHECK(error_of(event_with("2.500", "{}")) == R"(: event 1: "dur" is an object)" + wanted_time);
-  CHECK(error_of(event_with("2.500", "-1")) == ": event 1: \"dur\" is -1, want 0 or more");
+  const std::string wanted_time = " must be microseconds that fit into 64 bits of nanoseconds, not ";
+  CHECK(error_of(event_with("\"X\"", "5")) == R"(: event 1: "ph" must be a string, not "5")");
+  CHECK(error_of("{\"ph\":5}") == R"(: event 1: "ph" must be a string, not "5")");
+  CHECK(error_of(event_with("\"cpu_op\"", "[]")) == R"(: event 1: "cat" must be a string, not an array)");
+  CHECK(error_of(event_with("\"aten::add\"", "null")) == R"(: event 1: "name" must be a string, not null)");
+  CHECK(error_of(event_with("aten::add", "\\q")) == R"(: event 1: "name" must be a JSON string, not "\q")");
+  CHECK(error_of(event_with("5.250", "\"5\"")) == R"(: event 1: "ts")" + wanted_time + R"(a string)");
+  CHECK(error_of(event_with("5.250", "NaN")) == R"(: event 1: "ts")" + wanted_time + R"("NaN")");
+  CHECK(error_of(event_with("5.250", "1e30")) == R"(: event 1: "ts")" + wanted_time + R"("1e30")");
+  CHECK(error_of(event_with("2.500", "{}")) == R"(: event 1: "dur")" + wanted_time + R"(an object)");
+  CHECK(error_of(event_with("2.500", "-1")) == ": event 1: \"dur\" must be 0 or more, not -1");
   CHECK(error_of(event_with("5.250", "9223372036854774")) ==
-        ": event 1: \"ts\" and \"dur\" add up to more nanoseconds than 64 bits hold");
-  const std::string wanted_id = ", want an integer from -2147483648 to 4294967295";
-  CHECK(error_of(event_with(":9", ":4294967296")) == R"(: event 1: "tid" is "4294967296")" + wanted_id);
+        ": event 1: \"ts\" plus \"dur\" does not fit into 64 bits of nanoseconds");
+  const std::string wanted_id = " must be an integer from -2147483648 to 4294967295, not ";
+  CHECK(error_of(event_with(":9", ":4294967296")) == R"(: event 1: "tid")" + wanted_id + R"("4294967296")");
   CHECK(error_of(event_with(":9", ":\"main\"", event("kernel", "a"))) ==
-        R"(: event 1: "tid" is a string)" + wanted_id);
+        R"(: event 1: "tid")" + wanted_id + R"(a string)");
   CHECK(error_of(event("kernel", "a", "\"stream\":true")) ==
-        R"(: event 1: "args.stream" is true or false)" + wanted_id);
+        R"(: event 1: "args.stream")" + wanted_id + R"(true or false)");
   CHECK(error_of(event("kernel", "a", "\"correlation\":1.5")) ==
-        R"(: event 1: "args.correlation" is "1.5")" + wanted_id);
+        R"(: event 1: "args.correlation")" + wanted_id + R"("1.5")");
   CHECK(error_of(event("kernel", "a", "\"graph id\":\"\"")) ==
-        R"(: event 1: "args.graph id" is a string)" + wanted_id);
+        R"(: event 1: "args.graph id")" + wanted_id + R"(a string)");
   CHECK(error_of(event_with("\"args\":{}", "\"args\":[]", event("kernel", "a"))) ==
-        R"(: event 1: "args" is an array, want an object)");
+        R"(: event 1: "args" must be an object, not an array)");
   CHECK(error_of(event("cpu_op", "c10d::send", "\"External id\":-1")) ==
-        R"(: event 1: "args.External id" is "-1", want an integer from 0 to 9223372036854775807)");
+        R"(: event 1: "args.External id" must be an integer from 0 to 9223372036854775807, not "-1")");
   CHECK(error_of(event("user_annotation", "ProfilerStep#x")) ==
-        R"(: event 1: "name" is "ProfilerStep#x", want a number behind "ProfilerStep#")");
+        R"(: event 1: "name" is "ProfilerStep#x", but must have a number after "ProfilerStep#")");
 }
 
 TEST_CASE("kineto events: an error names a communication arg of the wrong type") {
@@ -498,16 +498,16 @@ TEST_CASE("kineto events: an error names a communication arg of the wrong type")
     return error_of(event_with(text, replacement, event("cpu_op", "record_param_comms", kCollective)));
   };
   CHECK(comm_error("\"allreduce\"", "5") ==
-        R"(: event 1: "args.Collective name" is "5", want a JSON string)");
-  CHECK(comm_error("\"Float\"", "[]") == R"(: event 1: "args.dtype" is an array, want a JSON string)");
+        R"(: event 1: "args.Collective name" must be a JSON string, not "5")");
+  CHECK(comm_error("\"Float\"", "[]") == R"(: event 1: "args.dtype" must be a JSON string, not an array)");
   CHECK(comm_error("\"3\"", "{}") ==
-        R"(: event 1: "args.Process Group Name" is an object, want a JSON string)");
+        R"(: event 1: "args.Process Group Name" must be a JSON string, not an object)");
   CHECK(comm_error("\"[0, 1]\"", "2") ==
-        R"(: event 1: "args.Process Group Ranks" is "2", want a JSON string)");
+        R"(: event 1: "args.Process Group Ranks" must be a JSON string, not "2")");
   CHECK(comm_error(":16", ":\"16\"") ==
-        R"(: event 1: "args.In msg nelems" is a string, want an integer from -1 to 9223372036854775807)");
+        R"(: event 1: "args.In msg nelems" must be an integer from -1 to 9223372036854775807, not a string)");
   CHECK(comm_error("\"Dst Rank\":5", "\"Dst Rank\":2147483648") ==
-        R"(: event 1: "args.Dst Rank" is "2147483648", want an integer from -1 to 2147483647)");
+        R"(: event 1: "args.Dst Rank" must be an integer from -1 to 2147483647, not "2147483648")");
 }
 
 TEST_CASE("kineto events: the header is read") {
@@ -545,27 +545,28 @@ TEST_CASE("kineto events: an error names a wrong value in the header and its pla
     return read_header(fmt::format(R"("distributedInfo":{})", info)).error;
   };
   const std::string place = ": byte 19: \"distributedInfo\": ";
-  CHECK(job_error("[]") == place + "is not JSON from \"[]\" on");
-  CHECK(job_error(R"({"rank":"0"})") == place + R"("rank" is a string, want an integer from 0 to 16777215)");
+  CHECK(job_error("[]") == place + "is not valid JSON from \"[]\" on");
+  CHECK(job_error(R"({"rank":"0"})") ==
+        place + R"("rank" must be an integer from 0 to 16777215, not a string)");
   CHECK(job_error(R"({"world_size":0})") ==
-        place + R"("world_size" is "0", want an integer from 1 to 16777216)");
-  CHECK(job_error(R"({"backend":{}})") == place + R"("backend" is an object, want a string)");
+        place + R"("world_size" must be an integer from 1 to 16777216, not "0")");
+  CHECK(job_error(R"({"backend":{}})") == place + R"("backend" must be a string, not an object)");
   CHECK(job_error(R"({"pg_config":[{"pg_name":true}]})") ==
-        place + R"("pg_name" is true or false, want a string)");
-  CHECK(job_error(R"({"pg_config":[{"pg_desc":3}]})") == place + R"("pg_desc" is "3", want a string)");
+        place + R"("pg_name" must be a string, not true or false)");
+  CHECK(job_error(R"({"pg_config":[{"pg_desc":3}]})") == place + R"("pg_desc" must be a string, not "3")");
   CHECK(job_error(R"({"pg_config":[{"ranks":[0,-1]}]})") ==
-        place + R"("ranks" is "-1", want an integer from 0 to 16777215)");
+        place + R"("ranks" must be an integer from 0 to 16777215, not "-1")");
   CHECK(job_error(R"({"pg_config":[{"pg_size":-1}]})") ==
-        place + R"("pg_size" is "-1", want an integer from 0 to 16777216)");
-  CHECK(job_error(R"({"pg_config":[7]})") == place + "is not JSON from \"7\" on");
+        place + R"("pg_size" must be an integer from 0 to 16777216, not "-1")");
+  CHECK(job_error(R"({"pg_config":[7]})") == place + "is not valid JSON from \"7\" on");
   CHECK(read_header(R"("host_name":5)").error ==
-        R"(: byte 13: "host_name": "host_name" is "5", want a string)");
+        R"(: byte 13: "host_name": "host_name" must be a string, not "5")");
   CHECK(read_header(R"("baseTimeNanoseconds":1.5)").error ==
-        R"(: byte 23: "baseTimeNanoseconds": "baseTimeNanoseconds" is "1.5", want an integer from 0 to )"
-        "9223372036854775807");
+        R"(: byte 23: "baseTimeNanoseconds": "baseTimeNanoseconds" must be an integer from 0 to )"
+        R"(9223372036854775807, not "1.5")");
   CHECK(
       read_text(R"({"baseTimeNanoseconds":9223372036854775807,"traceEvents":[)" + event("cpu_op", "a") + "]}")
-          .error == ": \"baseTimeNanoseconds\" and \"ts\" add up to more nanoseconds than 64 bits hold");
+          .error == ": \"baseTimeNanoseconds\" plus \"ts\" does not fit into 64 bits of nanoseconds");
 }
 
 // Slow and obvious: the whole file by another parser, names by a regular expression.

@@ -32,7 +32,7 @@ TEST_CASE(
   OpTrace bare = without_chunks(whole);
   REQUIRE(lacks_chunks(bare));
   CHECK(testing::value_or_throw(recover_chunks(bare, 2)) ==
-        "mc, mb_id and gmc derived from the order of the passes, 2 chunks a stage");
+        "mc, mb_id and gmc derived from the order of the passes (2 chunks per stage)");
   CHECK(bare.start_s == whole.start_s);
   for (std::size_t row = 0; row < whole.size(); ++row) {
     if (!is_pass_compute(whole.optype[row])) continue;
@@ -45,9 +45,8 @@ TEST_CASE(
 TEST_CASE("absent chunks: an order of several chunks is not taken for one chunk") {
   OpTrace bare = without_chunks(trace_of_chunks(2));
   CHECK(recover_chunks(bare, std::nullopt).error().what ==
-        "mc is absent from all rows, but the passes are in the order of 2 chunks a stage; give vpp_size 2 in "
-        "the "
-        "metadata");
+        "mc is absent from all rows, but the passes match a schedule with 2 chunks per stage; set vpp_size 2 "
+        "in the metadata");
   OpTrace one = without_chunks(trace_of_chunks(1));
   CHECK(testing::value_or_throw(recover_chunks(one, std::nullopt)).empty());
   CHECK(lacks_chunks(one));

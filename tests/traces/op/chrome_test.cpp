@@ -144,32 +144,33 @@ TEST_CASE("chrome reader: a truncated file is an error wherever it ends, whateve
 }
 
 TEST_CASE("chrome reader: what a file lacks at its end is said") {
-  CHECK(chrome_error("[" + event()) == ": event 1: the file ends inside it: it is truncated");
+  CHECK(chrome_error("[" + event()) == ": event 1: the file is truncated inside this event");
   CHECK(chrome_error("[" + event() + ",") ==
-        ": event 2: the file ends before it, without a closing ']': it is truncated");
-  CHECK(chrome_error("[") == ": event 1: the file ends before it, without a closing ']': it is truncated");
-  CHECK(chrome_error(R"({"traceEvents":[])") ==
-        ": byte 17: the file ends where ',' or '}' should be: it is truncated");
-  CHECK(chrome_error(R"({"a)") == ": byte 3: the file ends inside a key: it is truncated");
-  CHECK(chrome_error(R"({"a": [1)") == ": byte 8: the file ends inside a value: it is truncated");
-  CHECK(chrome_error("  ") == ": byte 2: the file ends where '[' or '{' should be: it is truncated");
+        ": event 2: the file is truncated before this event, without a closing ']'");
+  CHECK(chrome_error("[") == ": event 1: the file is truncated before this event, without a closing ']'");
+  CHECK(chrome_error(R"({"traceEvents":[])") == ": byte 17: the file is truncated: expected ',' or '}'");
+  CHECK(chrome_error(R"({"a)") == ": byte 3: the file is truncated inside a key");
+  CHECK(chrome_error(R"({"a": [1)") == ": byte 8: the file is truncated inside a value");
+  CHECK(chrome_error("  ") == ": byte 2: the file is truncated: expected '[' or '{'");
 }
 
 TEST_CASE("chrome reader: what does not belong around the events is an error") {
-  CHECK(chrome_error("[" + event() + "]]") ==
-        fmt::format(": byte {}: \"]\" stands behind the end of the trace", event().size() + 2));
+  CHECK(
+      chrome_error("[" + event() + "]]") ==
+      fmt::format(": byte {}: expected nothing after the end of the trace, found \"]\"", event().size() + 2));
   CHECK(chrome_error("nonsense") ==
-        ": byte 0: is \"n\", want '[' or '{': a Chrome trace is a JSON array of events or an object with "
-        "\"traceEvents\"");
+        ": byte 0: expected '[' or '{', found \"n\": a Chrome trace is a JSON array of events or an object "
+        "with \"traceEvents\"");
   CHECK(chrome_error(R"({"a": 1})") == ": is a JSON object without \"traceEvents\"; is it a Chrome trace?");
   CHECK(chrome_error("{}") == ": is a JSON object without \"traceEvents\"; is it a Chrome trace?");
-  CHECK(chrome_error(R"({"traceEvents": 5})") == ": byte 16: is \"5\", want '['");
+  CHECK(chrome_error(R"({"traceEvents": 5})") == ": byte 16: expected '[', found \"5\"");
   CHECK(chrome_error(R"({"a": ,"traceEvents": []})") == ": byte 6: a value is missing");
   CHECK(chrome_error(R"({"traceEvents": [], "traceEvents": []})") ==
-        ": byte 33: \"traceEvents\" is there a second time");
+        ": byte 33: \"traceEvents\" occurs twice");
   CHECK(chrome_error("[," + event() + "]") == ": event 1: is missing before a comma");
-  CHECK(chrome_error("[" + event() + ",]") == ": event 2: is missing: a comma stands before the closing ']'");
-  CHECK(chrome_error("[" + event() + "}]") == ": event 1: is followed by a '}' without its '{'");
+  CHECK(chrome_error("[" + event() + ",]") ==
+        ": event 2: is missing: there is a comma before the closing ']'");
+  CHECK(chrome_error("[" + event() + "}]") == ": event 1: is followed by a '}' without a matching '{'");
 }
 
 TEST_CASE("chrome reader: events beyond the limits are errors") {
@@ -189,7 +190,7 @@ TEST_CASE("chrome reader: white space is nothing, but more than 1 MiB of it in a
   const std::string blanks((1 << 20) - 1, ' ');
   CHECK(chrome_error(blanks + "[" + blanks + event() + "]") == "");
   CHECK(chrome_error("[" + blanks + "  " + event() + "]")
-            .starts_with(": holds more than 1 MiB of blank lines in a row"));
+            .starts_with(": has more than 1 MiB of blank lines in a row"));
 }
 
 TEST_CASE("chrome reader: an absent field is named") {
@@ -207,47 +208,46 @@ TEST_CASE("chrome reader: an absent field is named") {
 }
 
 TEST_CASE("chrome reader: a field of the wrong type is named") {
-  CHECK(chrome_error("[7]") == ": event 1: is a number, want an object");
+  CHECK(chrome_error("[7]") == ": event 1: must be an object, not a number");
   CHECK(chrome_error(event_with(R"("pid": 1)", R"("pid": "1")")) ==
-        ": event 1: \"pid\" is a string, want an integer");
+        ": event 1: \"pid\" must be an integer, not a string");
   CHECK(chrome_error(event_with(R"("pid": 1)", R"("pid": 1.5)")) ==
-        ": event 1: \"pid\" is a number with a fraction or an exponent, want an integer");
+        ": event 1: \"pid\" must be an integer, not a number with a fraction or an exponent");
   CHECK(chrome_error(event_with(R"("pid": 1)", R"("pid": 18446744073709551615)")) ==
-        ": event 1: \"pid\" is a number of more than 63 bits, want an integer");
+        ": event 1: \"pid\" must be an integer, not a number of more than 63 bits");
   CHECK(chrome_error(event_with(R"("dur": 250)", R"("dur": null)")) ==
-        ": event 1: \"dur\" is null, want a number");
+        ": event 1: \"dur\" must be a number, not null");
   CHECK(chrome_error(event_with(R"("ts": 1500000.0)", R"("ts": [])")) ==
-        ": event 1: \"ts\" is an array, want a number");
+        ": event 1: \"ts\" must be a number, not an array");
   CHECK(chrome_error(event_with(R"("ph": "X")", R"("ph": {})")) ==
-        ": event 1: \"ph\" is an object, want a string");
+        ": event 1: \"ph\" must be a string, not an object");
   CHECK(chrome_error(event_with(R"("pp": 2)", R"("pp": true)")) ==
-        ": event 1: \"args.pp\" is true or false, want an integer");
+        ": event 1: \"args.pp\" must be an integer, not true or false");
   CHECK(chrome_error("[" + event("", R"(, "mc": "a")") + "]") ==
-        ": event 1: \"args.mc\" is a string, want an integer");
+        ": event 1: \"args.mc\" must be an integer, not a string");
 }
 
 TEST_CASE("chrome reader: values that are no JSON are named") {
   CHECK(chrome_error(event_with("1500000.0", "NaN")) ==
-        ": event 1: \"ts\" is \"NaN\", want a JSON value that a double can hold");
+        ": event 1: \"ts\" must be a JSON value that a double can hold, not \"NaN\"");
   CHECK(chrome_error(event_with("1500000.0", "-Infinity")) ==
-        ": event 1: \"ts\" is \"-Infinity\", want a JSON value that a double can hold");
+        ": event 1: \"ts\" must be a JSON value that a double can hold, not \"-Infinity\"");
   CHECK(chrome_error(event_with("1500000.0", "1e999")) ==
-        ": event 1: \"ts\" is \"1e999\", want a JSON value that a double can hold");
+        ": event 1: \"ts\" must be a JSON value that a double can hold, not \"1e999\"");
   CHECK(chrome_error(event_with(R"("dur": 250)", R"("dur": 00250)")) ==
-        ": event 1: \"dur\" is \"00250\", want a JSON value that a double can hold");
+        ": event 1: \"dur\" must be a JSON value that a double can hold, not \"00250\"");
   CHECK(chrome_error(event_with(R"("cat": "forward-compute")", R"("cat": "\q")")) ==
-        R"(: event 1: "cat" is "\q", want a JSON string)");
+        R"(: event 1: "cat" must be a JSON string, not "\q")");
   CHECK(chrome_error(event_with(R"("pid": 1,)", R"("pid" 1,)")) ==
-        ": event 1: is not JSON: The JSON document has an improper structure: missing or superfluous commas, "
-        "braces, "
-        "missing keys, etc.");
+        ": event 1: is not valid JSON: The JSON document has an improper structure: missing or superfluous "
+        "commas, braces, missing keys, etc.");
 }
 
 TEST_CASE("chrome reader: values out of range and unknown metrics are named with their event") {
   CHECK(chrome_error("[" + event() + ", " + event_with(R"("dur": 250)", R"("dur": -10000)").substr(1)) ==
-        ": event 2: duration is -0.01, want seconds from 0 to 9.2e+09");
+        ": event 2: duration must be seconds from 0 to 9.2e+09, not -0.01");
   CHECK(chrome_error(event_with(R"("pid": 1)", R"("pid": -1)")) ==
-        ": event 1: dp_rank is -1, want 0 to 2147483646");
+        ": event 1: dp_rank must be from 0 to 2147483646, not -1");
   CHECK(chrome_error(event_with("forward-compute", "forward-computer")) ==
         ": event 1: metric \"forward-computer\" is unknown; did you mean \"forward-compute\"?");
 }
@@ -258,7 +258,7 @@ TEST_CASE("chrome reader: the first wrong event is reported, whatever the window
       text.substr(0, text.size() - 1) + ", {\"a\": NaN}, {{}}" + ", " + std::string(99, '[');
   for (const std::size_t window : {std::size_t{1}, std::size_t{30}, std::size_t{1} << 20}) {
     CHECK(chrome_error(with_more, {.window_bytes = window}) ==
-          ": event 2: \"pid\" is a string, want an integer");
+          ": event 2: \"pid\" must be an integer, not a string");
   }
 }
 
@@ -270,7 +270,7 @@ TEST_CASE("chrome reader: a file without any op is refused by the format") {
   const Result<FileNotes> status = op_trace_format_chrome().append_file(*source, intake);
   REQUIRE(!status);
   CHECK(without_path(status.error().message(), file) ==
-        ": holds no ops: 1 events of another phase than \"X\", 0 of metrics that are no ops of a step");
+        ": has no ops: 1 events have a phase other than \"X\", and 0 are metrics that are not ops of a step");
 }
 
 TEST_CASE("chrome reader: content is recognised by its first characters") {

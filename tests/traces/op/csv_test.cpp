@@ -111,49 +111,54 @@ TEST_CASE("csv: errors in the header name the column") {
   const std::string row = "\n";
   CHECK(csv_error("dp_rank,stage,rank,step,optype,start_ts,durations,seq_id,mc,mb_id,gmc\n") ==
         ":1: no column \"duration\", but \"durations\"; did you mean \"duration\"?");
-  CHECK(csv_error("dp_rank,stage,rank,step,optype,start_ts,seq_id,mc,mb_id,gmc\n") ==
-        ":1: no column \"duration\"; want dp_rank, stage, rank, step, optype, start_ts, duration, seq_id, "
-        "mc, mb_id, "
-        "gmc");
+  CHECK(
+      csv_error("dp_rank,stage,rank,step,optype,start_ts,seq_id,mc,mb_id,gmc\n") ==
+      ":1: no column \"duration\"; expected dp_rank, stage, rank, step, optype, start_ts, duration, seq_id, "
+      "mc, mb_id, "
+      "gmc");
   CHECK(csv_error("dp_rank,stage,rank,step,optype,start_ts,duration,seq_id,mc,gmc\n") ==
-        ":1: no column \"mb_id\" (seq_id, mc and mb_id are there together, or all absent and derived); want "
-        "dp_rank, "
-        "stage, rank, step, optype, start_ts, duration, seq_id, mc, mb_id, gmc");
-  CHECK(csv_error("dp_rank,stage,rank,stage,step\n") == ":1: two columns \"stage\"");
-  CHECK(csv_error("\"dp_rank,stage\n") == ":1: a quote is not closed before the end of its field");
+        ":1: no column \"mb_id\" (seq_id, mc and mb_id must be all present, or all absent so that goodput "
+        "derives them); expected dp_rank, stage, rank, step, optype, start_ts, duration, seq_id, mc, mb_id, "
+        "gmc");
+  CHECK(csv_error("dp_rank,stage,rank,stage,step\n") == ":1: column \"stage\" occurs twice");
+  CHECK(csv_error("\"dp_rank,stage\n") == ":1: a field has an opening quote without a closing quote");
 }
 
 TEST_CASE("csv: errors in a row name the line and what was there") {
   const auto error_of_row = [](const std::string& row) { return csv_error(kHeader + kRow + row + "\n"); };
-  CHECK(error_of_row("1,2,6,16,gc,0.5,0.5,3,0,4") == ":3: 10 fields, but the header names 11 columns");
-  CHECK(error_of_row("1,2,6,16,gc,0.5,0.5,3,0,4,5,6") == ":3: 12 fields, but the header names 11 columns");
-  CHECK(error_of_row("1,2,6,x,gc,0.5,0.5,3,0,4,5") == ":3: step is \"x\", want an integer");
-  CHECK(error_of_row("1,2,6,1.5,gc,0.5,0.5,3,0,4,5") == ":3: step is \"1.5\", want an integer");
-  CHECK(error_of_row("1,2,6,,gc,0.5,0.5,3,0,4,5") == ":3: step is \"\", want an integer");
+  CHECK(error_of_row("1,2,6,16,gc,0.5,0.5,3,0,4") == ":3: has 10 fields, but the header has 11 columns");
+  CHECK(error_of_row("1,2,6,16,gc,0.5,0.5,3,0,4,5,6") == ":3: has 12 fields, but the header has 11 columns");
+  CHECK(error_of_row("1,2,6,x,gc,0.5,0.5,3,0,4,5") == ":3: step must be an integer, not \"x\"");
+  CHECK(error_of_row("1,2,6,1.5,gc,0.5,0.5,3,0,4,5") == ":3: step must be an integer, not \"1.5\"");
+  CHECK(error_of_row("1,2,6,,gc,0.5,0.5,3,0,4,5") == ":3: step must be an integer, not \"\"");
   CHECK(error_of_row("1,2,6,9223372036854775808,gc,0.5,0.5,3,0,4,5") ==
-        ":3: step is \"9223372036854775808\", which is no 64-bit integer");
-  CHECK(error_of_row("1,40000,6,1,gc,0.5,0.5,3,0,4,5") == ":3: stage is 40000, want 0 to 32766");
-  CHECK(error_of_row("-1,0,6,1,gc,0.5,0.5,3,0,4,5") == ":3: dp_rank is -1, want 0 to 2147483646");
-  CHECK(error_of_row("1,2,6,1,gc,abc,0.5,3,0,4,5") == ":3: start_ts is \"abc\", want seconds");
-  CHECK(error_of_row("1,2,6,1,gc,0.5,1e400,3,0,4,5") == ":3: duration is \"1e400\", want seconds");
-  CHECK(error_of_row("1,2,6,1,gc,nan,0.5,3,0,4,5") == ":3: start_ts is nan, want seconds within +-9.2e+09");
-  CHECK(error_of_row("1,2,6,1,gc,0.5,inf,3,0,4,5") == ":3: duration is inf, want seconds from 0 to 9.2e+09");
+        ":3: step is \"9223372036854775808\", which does not fit into 64 bits");
+  CHECK(error_of_row("1,40000,6,1,gc,0.5,0.5,3,0,4,5") == ":3: stage must be from 0 to 32766, not 40000");
+  CHECK(error_of_row("-1,0,6,1,gc,0.5,0.5,3,0,4,5") == ":3: dp_rank must be from 0 to 2147483646, not -1");
+  CHECK(error_of_row("1,2,6,1,gc,abc,0.5,3,0,4,5") ==
+        ":3: start_ts must be a number of seconds, not \"abc\"");
+  CHECK(error_of_row("1,2,6,1,gc,0.5,1e400,3,0,4,5") ==
+        ":3: duration must be a number of seconds, not \"1e400\"");
+  CHECK(error_of_row("1,2,6,1,gc,nan,0.5,3,0,4,5") ==
+        ":3: start_ts must be seconds within +-9.2e+09, not nan");
+  CHECK(error_of_row("1,2,6,1,gc,0.5,inf,3,0,4,5") ==
+        ":3: duration must be seconds from 0 to 9.2e+09, not inf");
   CHECK(error_of_row("1,2,6,1,gc,0.5,-0.5,3,0,4,5") ==
-        ":3: duration is -0.5, want seconds from 0 to 9.2e+09");
+        ":3: duration must be seconds from 0 to 9.2e+09, not -0.5");
   CHECK(error_of_row("1,2,6,1,forward-compue,0.5,0.5,3,0,4,5") ==
         ":3: unknown optype \"forward-compue\"; did you mean \"forward-compute\"?");
   CHECK(error_of_row("1,2,6,1,x,0.5,0.5,3,0,4,5") == ":3: unknown optype \"x\"");
   CHECK(error_of_row("1,2,6,1,\"gc,0.5,0.5,3,0,4,5") ==
-        ":3: a quote is not closed before the end of its field");
+        ":3: a field has an opening quote without a closing quote");
   CHECK(error_of_row("1,2,6,1,\"gc\"x,0.5,0.5,3,0,4,5") ==
-        ":3: a quote is not closed before the end of its field");
+        ":3: a field has an opening quote without a closing quote");
 }
 
 TEST_CASE("csv: line numbers count blank lines and lines of earlier blocks") {
   std::string text = kHeader;
   for (int i = 0; i < 20'000; ++i) text += kRow;  // 900 KB: several blocks
   text += "\nx\n";
-  CHECK(csv_error(text) == ":20003: dp_rank is \"x\", want an integer");
+  CHECK(csv_error(text) == ":20003: dp_rank must be an integer, not \"x\"");
 }
 
 TEST_CASE("csv: a number of ten million digits is refused without reading it whole") {
@@ -161,8 +166,7 @@ TEST_CASE("csv: a number of ten million digits is refused without reading it who
         ":2: the line is longer than 262144 bytes; is it the right file?");
   CHECK(csv_error(kHeader + std::string(200'000, '9') + kRow) ==
         ":2: dp_rank is \"" + std::string(60, '9') +
-            "...\" (200001 characters), which is no 64-bit "
-            "integer");
+            "...\" (200001 characters), which does not fit into 64 bits");
 }
 
 TEST_CASE("csv: truncated gzip data is an error") {

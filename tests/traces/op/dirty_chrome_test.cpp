@@ -52,7 +52,7 @@ TEST_CASE("chrome: wherever a file is cut, the whole events before that are kept
     Lines expected;
     if (is_cut)
       expected.push_back(
-          fmt::format("cut-records 1 [] t.json: event {}: the file ends inside it", events + 1));
+          fmt::format("cut-records 1 [] t.json: event {}: the file ends inside this event", events + 1));
     expected.push_back("unclosed-files 1 [] t.json: the file ends without its closing bracket");
     CHECK(summaries(reading) == expected);
     CHECK_FALSE(read_text(text.substr(0, size), true, "t.json"));
@@ -69,7 +69,7 @@ TEST_CASE("chrome: an object may lack its closing brackets too") {
     CHECK(summaries(reading) ==
           Lines{"unclosed-files 1 [] t.json: the file ends without its closing bracket"});
   }
-  CHECK(error_of(text + "] x", false, "t.json").ends_with("is \"x\", want ','"));
+  CHECK(error_of(text + "] x", false, "t.json").ends_with("expected ',', found \"x\""));
 }
 
 TEST_CASE("chrome: begin and end events of a thread are ops, nested ones and such without a name too") {
@@ -116,11 +116,12 @@ TEST_CASE("chrome: pairs that lack one of their events are counted, with their s
   const std::string text = "[" + edge("E", "gc", 1, args_of(6, 0)) + "," +
                            edge("B", "optimizer", 2, args_of(7, 0)) + "," + edge("E", "my-span", 3) + "," +
                            whole("gc", 5, 1) + "]";
-  CHECK(summaries(chrome(text)) == Lines{"cut-records 2 [6 7] t.json: event 1: ends an op that never began"});
+  CHECK(summaries(chrome(text)) ==
+        Lines{"cut-records 2 [6 7] t.json: event 1: ends an op that has no begin event"});
   CHECK(error_of("[" + whole("gc", 5, 1) + "," + edge("B", "gc", 2, args_of(7, 0)) + "]", true, "t.json") ==
-        "t.json: event 2: begins an op that never ends");
+        "t.json: event 2: begins an op that has no end event");
   CHECK(error_of("[" + whole("gc", 5, 1) + "," + edge("E", "gc", 2, args_of(7, 0)) + "]", true, "t.json") ==
-        "t.json: event 2: ends an op that never began");
+        "t.json: event 2: ends an op that has no begin event");
 }
 
 TEST_CASE("chrome: ops as pairs are the ops as whole events, in the order of their ends") {
@@ -195,7 +196,8 @@ TEST_CASE("chrome: a lost end of an op costs its step, not the pairs after it") 
                edge("E", name, 3) + "," + gc(4, 8) + "," + edge("E", name, 4) + "]");
     CHECK(reading.trace.step == std::vector<std::int64_t>{5, 7, 8});
     CHECK(reading.trace.duration_s == std::vector<double>{0, 0, 0});
-    CHECK(summaries(reading) == Lines{"cut-records 1 [6] t.json: event 3: begins an op that never ends"});
+    CHECK(summaries(reading) ==
+          Lines{"cut-records 1 [6] t.json: event 3: begins an op that has no end event"});
   }
 }
 
@@ -204,27 +206,26 @@ TEST_CASE("chrome: ends without names that may be those of overlapping ops are r
   const std::string overlapping = begin("forward-send", 0) + "," + begin("backward-recv", 1);
   const std::string gc = begin("gc", 10) + "," + edge("E", "gc", 11);
   const std::string last = edge("B", "forward-send", 20, args_of(8, 0)) + "," + edge("E", "", 21);
-  CHECK(
-      error_of("[" + overlapping + "," + edge("E", "", 5) + "," + edge("E", "", 6) + "," + gc + "]", false,
-               "t.json") ==
-      "t.json: event 1: 1 ops enclose or overlap others of their thread, and end events without \"name\" do "
-      "not tell which; write \"name\" into them, or events of \"ph\" \"X\"");
+  CHECK(error_of("[" + overlapping + "," + edge("E", "", 5) + "," + edge("E", "", 6) + "," + gc + "]", false,
+                 "t.json") ==
+        "t.json: event 1: 1 ops enclose or overlap others of their thread, and their end events have no "
+        "\"name\" to tell them apart; add \"name\" to the end events, or write events with \"ph\" \"X\"");
   // With names they overlap.
   CHECK(chrome("[" + overlapping + "," + edge("E", "forward-send", 5e6) + "," +
                edge("E", "backward-recv", 6e6) + "," + gc + "]")
             .trace.size() == 3);
   // One end is lost: of two ops of one step, or of one of the step before.
   CHECK(summaries(chrome("[" + overlapping + "," + edge("E", "", 5) + "," + gc + "," + last + "]")) ==
-        Lines{"cut-records 1 [7] t.json: event 1: begins an op that never ends"});
+        Lines{"cut-records 1 [7] t.json: event 1: begins an op that has no end event"});
   CHECK(summaries(chrome("[" + gc + "," + begin("backward-recv", 12) + "," + last + "]")) ==
-        Lines{"cut-records 1 [7] t.json: event 3: begins an op that never ends"});
+        Lines{"cut-records 1 [7] t.json: event 3: begins an op that has no end event"});
 }
 
 TEST_CASE("chrome: a file in which all ends stand before their begins says so") {
   const std::string text =
       "[" + edge("e", "gc", 9, R"("id":1)") + "," + edge("b", "gc", 5, R"("id":1,)" + args_of(7, 0)) + "]";
   CHECK(error_of(text, false, "t.json") ==
-        "t.json: holds no whole op: 1 events end ops that have not begun; sort the events by \"ts\"");
+        "t.json: has no complete ops: 1 events end ops that have not begun; sort the events by \"ts\"");
 }
 
 TEST_CASE("chrome: NaN, Infinity and null for a time damage the row; null mc, mb_id and gmc are unset") {
@@ -236,8 +237,7 @@ TEST_CASE("chrome: NaN, Infinity and null for a time damage the row; null mc, mb
     const OpTraceReading reading = chrome(text);
     CHECK(reading.trace.size() == 2);
     CHECK(summaries(reading) ==
-          Lines{"damaged-rows 1 [8] t.json: event 2: duration is nan, want seconds from 0 to "
-                "9.2e+09"});
+          Lines{"damaged-rows 1 [8] t.json: event 2: duration must be seconds from 0 to 9.2e+09, not nan"});
     CHECK_FALSE(read_text(text, true, "t.json"));
   }
   std::string unset = whole("forward-compute", 0, 1, 4);
@@ -257,7 +257,7 @@ TEST_CASE("chrome: integers may be written as 3.0") {
   CHECK(chrome("[" + text + "]").trace.step[0] == 7);
   text.replace(text.find("7.0"), 3, "7.5");
   CHECK(error_of("[" + text + "]", false, "t.json") ==
-        "t.json: event 1: \"args.step\" is a number with a fraction or an exponent, want an integer");
+        "t.json: event 1: \"args.step\" must be an integer, not a number with a fraction or an exponent");
 }
 
 TEST_CASE("chrome: events of a profiler are unknown ops whatever their args, and most may not be") {
@@ -268,7 +268,7 @@ TEST_CASE("chrome: events of a profiler are unknown ops whatever their args, and
   CHECK(reading.trace.size() == 1);
   CHECK(summaries(reading) == Lines{"unknown-ops 1 [] \"ampere_sgemm\" 1"});
   CHECK(error_of("[" + kernel + "," + whole("gc", 0, 1) + "," + kernel + "]", false, "t.json") ==
-        "t.json: only 1 of 3 ops are of known types, want at least half; unknown: \"ampere_sgemm\" 2");
+        "t.json: only 1 of 3 ops have known types, but at least half must; unknown: \"ampere_sgemm\" 2");
   CHECK(error_of("[" + whole("gc", 0, 1) + "," + whole("forward-send-forward-recv", 0, 1) + "]", false,
                  "t.json")
             .starts_with("t.json: event 2: metric \"forward-send-forward-recv\" moves several tensors"));

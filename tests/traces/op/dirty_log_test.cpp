@@ -57,13 +57,15 @@ TEST_CASE("raw log: a record behind a cut one in the same line is read") {
   REQUIRE(reading.findings.size() == 1);
   CHECK(reading.findings[0].rule == CleaningRule::kCutRecords);
   CHECK(reading.findings[0].count == 1);
-  CHECK(reading.findings[0].detail.starts_with("t.log:1: the record has \"2024-05-01 12:00:00,123"));
+  CHECK(reading.findings[0].detail.starts_with(
+      "t.log:1: expected \", tags: \" in the record, found \"2024-05-01 12:00:00,123"));
 }
 
 TEST_CASE("raw log: a record that is broken but not cut is an error") {
   std::string broken = record("gc", 4, 9);
   broken.replace(broken.find("[0.25]"), 6, "[fast]");
-  CHECK(error_of(broken + "\n", false, "t.log").starts_with("t.log:1: the record has \"fast], recent_"));
+  CHECK(error_of(broken + "\n", false, "t.log")
+            .starts_with("t.log:1: expected a number in the record, found \"fast], recent_"));
 }
 
 TEST_CASE("raw log: damaged ops and unknown metrics are left out") {
@@ -73,7 +75,7 @@ TEST_CASE("raw log: damaged ops and unknown metrics are left out") {
   const OpTraceReading reading = log(text);
   CHECK(reading.trace.size() == 6);
   CHECK(summaries(reading) ==
-        Lines{"damaged-rows 1 [5] t.log:7: duration is nan, want seconds from 0 to 9.2e+09",
+        Lines{"damaged-rows 1 [5] t.log:7: duration must be seconds from 0 to 9.2e+09, not nan",
               "unknown-ops 1 [5] \"forward-computee\" 1 (did you mean \"forward-compute\"?)"});
 }
 
@@ -101,7 +103,7 @@ TEST_CASE("raw log: negative steps of our own come back, NDTimeline's are left o
     const OpTraceReading reading =
         log(step_of_records(4, 10) + record("gc", -1, 5, "10.0.0.1", 3, "0.25", key) + "\n");
     CHECK(reading.trace.size() == 3);
-    CHECK(reading.notes.at(0).ends_with(": left out 1 ops from before the first step"));
+    CHECK(reading.notes.at(0).ends_with(": ignored 1 ops from before the first step"));
   }
 }
 
@@ -110,13 +112,11 @@ TEST_CASE("raw log: steps in which passes are missing do not keep the others fro
       step_of_records(4, 10) + step_of_records(5, 20) + record("forward-compute", 6, 30) + "\n";
   const OpTraceReading reading = log(text);
   CHECK(reading.trace.size() == 7);
-  CHECK(reading.notes ==
-        Lines{"seq_id, mc and mb_id derived from the recorded order: 4 of 4 compute ops stand where "
-              "1F1B has them; 1 steps in which passes are missing say nothing about it"});
+  CHECK(reading.notes == Lines{"seq_id, mc and mb_id derived from the recorded order: 4 of 4 compute ops are "
+                               "in the order of 1F1B; 1 steps with missing passes were not used for this"});
   CHECK(error_of(text, true, "t.log") ==
-        "t.log: step 6, dp rank 3, stage 0: 1 forward-compute and 0 backward-compute ops, want as many of "
-        "each; leave "
-        "steps out that were not recorded whole");
+        "t.log: step 6, dp rank 3, stage 0: 1 forward-compute and 0 backward-compute ops, which must be "
+        "equally many; remove incompletely recorded steps");
   CHECK(error_of(record("forward-compute", 6, 30) + "\n", false, "t.log")
             .starts_with("t.log: step 6, dp rank 3, stage 0: 1 forward-compute and 0 backward-compute ops"));
 }

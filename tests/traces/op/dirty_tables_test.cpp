@@ -38,7 +38,7 @@ TEST_CASE("csv: header names may be in upper case and padded; the exact name win
   const std::string doubled = "Rank," + kOpHeader + "99," + kPass;
   CHECK(reading_of(doubled).trace.rank[0] == 6);
   CHECK(error_of("dp_rank,stage,RANK,Rank,step,optype,start_ts,duration\n1,2,6,6,16,gc,0.5,0.5\n") ==
-        "t.csv:1: two columns \"Rank\"");
+        "t.csv:1: column \"Rank\" occurs twice");
 }
 
 TEST_CASE("csv: integers may be written as 3.0, +3 or 3e0, but not as 3.5") {
@@ -49,9 +49,9 @@ TEST_CASE("csv: integers may be written as 3.0, +3 or 3e0, but not as 3.5") {
     check_equal(trace, plain_trace());
   }
   CHECK(error_of(kOpHeader + "1,2,6,16,forward-compute,2.6,0.5,3.5,0,4,2\n") ==
-        "t.csv:2: seq_id is \"3.5\", want an integer");
+        "t.csv:2: seq_id must be an integer, not \"3.5\"");
   CHECK(error_of(kOpHeader + "1,2,6,16,forward-compute,2.6,0.5,,0,4,2\n") ==
-        "t.csv:2: seq_id is \"\", want an integer");
+        "t.csv:2: seq_id must be an integer, not \"\"");
 }
 
 TEST_CASE("csv: a null mc, mb_id or gmc is unset, and follows from the rest where it can") {
@@ -65,7 +65,7 @@ TEST_CASE("csv: a null mc, mb_id or gmc is unset, and follows from the rest wher
     CHECK(reading.trace.mc == std::vector<std::int16_t>{0, 0, -1});
     CHECK(reading.trace.mb_id == std::vector<std::int32_t>{3, -1, 0});
     CHECK(reading.trace.gmc == std::vector<std::int32_t>{0, -1, -1});
-    CHECK(reading.notes == Lines{"mc, mb_id or gmc derived for 2 rows that leave them out"});
+    CHECK(reading.notes == Lines{"mc, mb_id or gmc derived for 2 rows that lack them"});
   }
 }
 
@@ -91,7 +91,7 @@ TEST_CASE("csv: a header line again is skipped, one of another order taken") {
                  "gmc\n16,1,2,6,forward-compute,2.6883304,0.5,3,0,4,2\n");
   CHECK(reading.trace.step == std::vector<std::int64_t>{16, 16, 16});
   CHECK(reading.trace.dp_rank == std::vector<std::int32_t>{1, 1, 1});
-  CHECK(summaries(reading) == Lines{"repeated-headers 2 [] t.csv:3: a header line"});
+  CHECK(summaries(reading) == Lines{"repeated-headers 2 [] t.csv:3: repeated header line"});
 }
 
 TEST_CASE("csv: wherever the last line is cut, the rows before it are kept and what is lost is said") {
@@ -111,7 +111,7 @@ TEST_CASE("csv: wherever the last line is cut, the rows before it are kept and w
       CHECK_FALSE(read_text(kOpHeader + kPass + last.substr(0, size), true));
   }
   CHECK(reading_of(kOpHeader + kPass + last.substr(0, last.size() - 1)).trace.size() == 2);
-  CHECK(error_of(kOpHeader + "1,2,6\n" + kPass) == "t.csv:2: 3 fields, but the header names 11 columns");
+  CHECK(error_of(kOpHeader + "1,2,6\n" + kPass) == "t.csv:2: has 3 fields, but the header has 11 columns");
 }
 
 std::string gzipped(std::string_view text) {
@@ -179,9 +179,8 @@ TEST_CASE(
   for (const std::string& text :
        {lost + kOpHeader + kPass, kOpHeader + lost + kPass, kOpHeader + kPass + lost}) {
     CHECK(error_of(text) ==
-          "t.csv: holds more than 1 MiB of blank lines in a row: what stood there is lost; leave them out if "
-          "nothing "
-          "did");
+          "t.csv: has more than 1 MiB of blank lines in a row, probably in place of lost data; remove them "
+          "if no data was there");
   }
 }
 
@@ -195,7 +194,7 @@ TEST_CASE("parquet: a compressed file is read like the file itself") {
   check_equal(reading_of(zstd_compressed(file.content()), "t.parquet.zst").trace, trace);
   const std::string cut = gzipped(file.content()).substr(0, 500);
   CHECK(error_of(cut, false, "t.parquet.gz") ==
-        "t.parquet.gz: gzip data ends early: the file is truncated, and Parquet is read from its end");
+        "t.parquet.gz: gzip data ends early: the file is truncated, and Parquet needs the end of the file");
 }
 
 #endif

@@ -59,8 +59,8 @@ TEST_CASE("job metadata: contradictions with the rows are named, both sides") {
   const TraceIndex index = index_of_ranks({0, 1}, 1, 2);
   CHECK(metadata_warnings(complete_metadata(fields, index, "t"), index) ==
         std::vector<std::string>{
-            "metadata says pp_size 8, the trace shows 2; using the trace",
-            "metadata says world_size 10, but dp_size x dsp_size x pp_size x tp_size is 8"});
+            "the metadata has pp_size 8, but the trace has 2; using the trace",
+            "the metadata has world_size 10, but dp_size x dsp_size x pp_size x tp_size is 8"});
 }
 
 TEST_CASE("job metadata: replicas and stages that were not recorded are refused, fewer are not") {
@@ -68,10 +68,11 @@ TEST_CASE("job metadata: replicas and stages that were not recorded are refused,
   CHECK(check_recorded_sizes(0, 0, 2, 2));
   CHECK(check_recorded_sizes(1, 2, 2, 2));
   CHECK(check_recorded_sizes(0, 3, 2, 2).error().message() ==
-        "/pp_size: says 3, the trace shows 2: stage 2 is missing; give all files of the job, or correct it");
+        "/pp_size: is 3, but the trace contains only 2: stage 2 is missing; give all files of the job, or "
+        "correct the metadata");
   CHECK(check_recorded_sizes(8, 3, 2, 2).error().message() ==
-        "/dp_size: says 8, the trace shows 2: dp_ranks 2 to 7 are missing; give all files of the job, or "
-        "correct it");
+        "/dp_size: is 8, but the trace contains only 2: dp_ranks 2 to 7 are missing; give all files of the "
+        "job, or correct the metadata");
 }
 
 TEST_CASE("job metadata: ranks have hosts, hosts have switches and racks") {
@@ -88,28 +89,29 @@ TEST_CASE("job metadata: ranks have hosts, hosts have switches and racks") {
 }
 
 TEST_CASE("job metadata: hosts that are no names of ranks are refused") {
-  const std::string want = "; want a rank and the name of its host, as in 0: node-a";
+  const std::string want = "; expected a rank and the name of its host, such as 0: node-a";
   CHECK(metadata_error("hosts: [a, b]") ==
-        " /hosts: is no mapping to names; want {0: node-a, 8: node-b} and the like");
+        " /hosts: must be a mapping to names, such as {0: node-a, 8: node-b}");
   CHECK(metadata_error("hosts: {node-a: 0}") == " /hosts: has node-a: \"0\"" + want);
   CHECK(metadata_error("hosts: {-1: a}") == " /hosts: has -1: \"a\"" + want);
   CHECK(metadata_error("hosts: {0: [a, b]}") == " /hosts: has 0: no name" + want);
   CHECK(metadata_error("hosts: {0: ''}") == " /hosts: has 0: \"\"" + want);
   CHECK(metadata_error("racks: {a: {}}") ==
-        " /racks: has a: no name; want a host and a name, as in node-a: leaf-1");
+        " /racks: has a: no name; expected a host and a name, such as node-a: leaf-1");
 }
 
 TEST_CASE("job metadata: mistakes are named with the place") {
-  CHECK(metadata_error("dp_size: 0") == " /dp_size: is \"0\", want an integer from 1 to 2147483647");
-  CHECK(metadata_error("dp_size: [4]") == " /dp_size: is no number, want an integer from 1 to 2147483647");
+  CHECK(metadata_error("dp_size: 0") == " /dp_size: must be an integer from 1 to 2147483647, not \"0\"");
+  CHECK(metadata_error("dp_size: [4]") ==
+        " /dp_size: must be an integer from 1 to 2147483647, not a list or mapping");
   CHECK(metadata_error("tp_size: 99999999999999999999") ==
-        " /tp_size: is \"99999999999999999999\", want an integer from 1 to 2147483647");
-  CHECK(metadata_error("- a\n- b") == ": is no mapping of keys to values; want dp_size: 4 and the like");
+        " /tp_size: must be an integer from 1 to 2147483647, not \"99999999999999999999\"");
+  CHECK(metadata_error("- a\n- b") == ": must be a mapping of keys to values, such as dp_size: 4");
   CHECK(
       metadata_error("gpus: 8") ==
       ": has none of the keys trial_name, run_id, dp_size, dsp_size, pp_size, tp_size, vpp_size, world_size");
   CHECK(metadata_error("a: [1") == ":1: is neither YAML nor JSON: end of sequence flow not found");
-  CHECK(metadata_error(std::string(1000, '[')) == ": is nested too deeply for job metadata");
+  CHECK(metadata_error(std::string(1000, '[')) == ": is too deeply nested for job metadata");
   CHECK(metadata_error(std::string(2 << 20, 'x')) == ": is larger than 1048576 bytes; is it the right file?");
 }
 
@@ -121,7 +123,7 @@ TEST_CASE("job metadata: absurd sizes do not overflow, comment rules do not nest
   CHECK(complete_metadata(fields, index_of_ranks({0}, 1, 1), "").world_size == 9223372036854775807);
   std::string nested;
   for (int i = 0; i < 1000; ++i) nested += "- ";
-  CHECK(metadata_error(nested) == ": is nested too deeply for job metadata");
+  CHECK(metadata_error(nested) == ": is too deeply nested for job metadata");
 }
 
 TEST_CASE("job metadata: names that are no text become text") {

@@ -47,7 +47,7 @@ TEST_CASE("metric names: a misspelt name gets the nearest one suggested") {
 
 TEST_CASE("metric names: a name like no other is called unknown") {
   CHECK(unknown_metric("MatMul") ==
-        R"(metric "MatMul" is unknown; it is no NDTimeline metric of a training step)");
+        R"(metric "MatMul" is unknown; it is not an NDTimeline metric of a training step)");
   CHECK(unknown_metric(std::string(5000, 'x')).size() < 200);
 }
 
@@ -67,10 +67,9 @@ TEST_CASE("metric names: ops that the dependency model cannot place are refused 
   CHECK(find_metric("forward-send-backward-recv") == std::nullopt);
   CHECK(unknown_metric("forward-send-backward-recv") ==
         "metric \"forward-send-backward-recv\" moves several tensors in one op, which the dependency model "
-        "cannot "
-        "place; record every send and receive as a metric of its own");
+        "does not support; record every send and receive as a separate metric");
   CHECK(unknown_metric("cross-mesh-recv") ==
-        R"(metric "cross-mesh-recv" names no direction; record forward-recv or backward-recv)");
+        R"(metric "cross-mesh-recv" has no direction; record forward-recv or backward-recv)");
 }
 
 }  // namespace

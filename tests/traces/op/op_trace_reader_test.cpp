@@ -71,16 +71,16 @@ TEST_CASE("op trace reader: unknown content lists the formats") {
   const TemporaryFile file("t.txt", "hello world\n");
   CHECK(reader_error({file.path()}) ==
         file.path() +
-            ": is no op trace in a known format (parquet, kineto, chrome, raw_log, "
-            "csv; say `goodput list formats`); it "
-            "begins with \"hello world\"");
+            ": is not in a known op trace format (parquet, kineto, chrome, raw_log, csv; see `goodput list "
+            "formats`); it begins with \"hello world\"");
 }
 
 TEST_CASE("op trace reader: an unknown format is refused before any file is opened") {
   OpTraceReadOptions options;
   options.format = "cvs";
-  CHECK(reader_error({"nowhere"}, options) ==
-        "no op trace format \"cvs\"; did you mean \"csv\"?; known: parquet, kineto, chrome, raw_log, csv");
+  CHECK(
+      reader_error({"nowhere"}, options) ==
+      "unknown op trace format \"cvs\"; did you mean \"csv\"?; known: parquet, kineto, chrome, raw_log, csv");
 }
 
 TEST_CASE("op trace reader: a given format overrides the content") {
@@ -89,7 +89,7 @@ TEST_CASE("op trace reader: a given format overrides the content") {
   options.format = "csv";
   CHECK(reader_error({file.path()}, options) ==
         file.path() +
-            ":1: no column \"dp_rank\"; want dp_rank, stage, rank, step, "
+            ":1: no column \"dp_rank\"; expected dp_rank, stage, rank, step, "
             "optype, start_ts, duration, seq_id, mc, "
             "mb_id, gmc");
 }
@@ -115,15 +115,15 @@ TEST_CASE("op trace reader: text that no reader takes is refused with what to do
   as_csv.format = "csv";
   CHECK(refusal("\xff\xfe" + wide) == ": is UTF-16 text; save it as UTF-8");
   CHECK(refusal(wide, as_csv) == ": is UTF-16 text; save it as UTF-8");
-  CHECK(refusal(old) == ": ends its lines with CR alone; save it with LF or CRLF line ends");
+  CHECK(refusal(old) == ": ends its lines with CR only; save it with LF or CRLF line endings");
   CHECK(refusal("# job 7\n" + kCsvHeader + row) ==
         ": begins with a comment; remove the lines that begin with #");
 }
 
 TEST_CASE("op trace reader: a torch.profiler trace is told from its first keys or categories") {
   const std::string refusal =
-      ": is a torch.profiler (Kineto) trace: it holds kernels and collectives, not the ops that other "
-      "formats store; "
+      ": is a torch.profiler (Kineto) trace, which has kernels and collectives, not the ops of other "
+      "formats; "
       "analyze it with `goodput whatif DIR`";
   const std::string texts[] = {
       R"({"schemaVersion": 1, "deviceProperties": [], "traceEvents": []})",
@@ -169,16 +169,16 @@ TEST_CASE("op trace reader: an empty file beside others is noted, unless the rea
   OpTraceReadOptions strict;
   strict.strict = true;
   CHECK(reader_error({file.path(), empty.path()}, strict) ==
-        empty.path() + ": is empty; leave it out, or read without strict");
+        empty.path() + ": is empty; omit it, or read without strict");
   CHECK(reader_error({empty.path()}) == empty.path() + ": is empty");
   CHECK(reader_error({blank.path(), empty.path()}) ==
-        blank.path() + ": is empty, and so are the other files; name those that hold the ops");
+        blank.path() + ": is empty, and so are the other files; give the files with the ops");
 }
 
 TEST_CASE("op trace reader: nothing to read is an error") {
   const TemporaryFile file("t.csv", kCsvHeader);
   CHECK(reader_error({}) == "no trace file given");
-  CHECK(reader_error({file.path()}) == file.path() + ": holds no ops");
+  CHECK(reader_error({file.path()}) == file.path() + ": has no ops");
   CHECK(reader_error({file.path() + "x"}) == file.path() + "x: cannot open: No such file or directory");
 }
 

@@ -194,18 +194,19 @@ TEST_CASE("parquet: a missing column is named") {
 }
 
 TEST_CASE("parquet: columns of a wrong type are named with their type") {
-  CHECK(error_with("step", strings({"1", "2", "3"})) == ": column step is String, want integers");
+  CHECK(error_with("step", strings({"1", "2", "3"})) == ": column step must contain integers, not String");
   CHECK(error_with("stage", array_of<arrow::BooleanBuilder, bool>(arrow::boolean(), {true, false, true})) ==
-        ": column stage is BOOLEAN, want integers");
-  CHECK(error_with("optype", int64s({1, 2, 3})) == ": column optype is INT64, want strings");
+        ": column stage must contain integers, not BOOLEAN");
+  CHECK(error_with("optype", int64s({1, 2, 3})) == ": column optype must contain strings, not INT64");
   CHECK(error_with("duration", int64s({1, 2, 3})) ==
-        ": column duration is INT64, want float or double (seconds)");
+        ": column duration must contain float or double (seconds), not INT64");
   const auto timestamps =
       array_of<arrow::TimestampBuilder, std::int64_t>(arrow::timestamp(arrow::TimeUnit::MICRO), {1, 2, 3});
-  CHECK(error_with("start_ts", timestamps).starts_with(": column start_ts is Timestamp("));
+  CHECK(error_with("start_ts", timestamps)
+            .starts_with(": column start_ts must contain float or double (seconds), not Timestamp("));
   const auto nested =
       arrow::StructArray::Make({int64s({1, 2, 3})}, std::vector<std::string>{"x"}).ValueOrDie();
-  CHECK(error_with("mc", nested) == ": column mc is nested, want plain values");
+  CHECK(error_with("mc", nested) == ": column mc is nested, but must have plain values");
 }
 
 template <typename Builder>
@@ -238,9 +239,9 @@ TEST_CASE("parquet: integers may be stored as floats and doubles, if they are wh
   const OpTrace trace = parquet_trace(table.bytes());
   CHECK(trace.step == std::vector<std::int64_t>{7, 8, -9});
   CHECK(trace.mc == std::vector<std::int16_t>{0, kUnset, 1});
-  CHECK(error_with("step", doubles({1, 2, 3.5})) == ":row 3: step is 3.5, want an integer");
-  CHECK(error_with("step", doubles({1, 1e300, 3})) == ":row 2: step is 1e+300, want an integer");
-  CHECK(error_with("stage", doubles({1, 40000, 3})) == ":row 2: stage is 40000, want 0 to 32766");
+  CHECK(error_with("step", doubles({1, 2, 3.5})) == ":row 3: step must be an integer, not 3.5");
+  CHECK(error_with("step", doubles({1, 1e300, 3})) == ":row 2: step must be an integer, not 1e+300");
+  CHECK(error_with("stage", doubles({1, 40000, 3})) == ":row 2: stage must be from 0 to 32766, not 40000");
   CHECK(error_with("rank", doubles({1, std::numeric_limits<double>::quiet_NaN(), 3})) ==
         ":row 2: rank is null");
 }
@@ -263,7 +264,7 @@ TEST_CASE("parquet: rows of damaged times and unknown types are left out, whatev
   REQUIRE(reading.findings.size() == 2);
   CHECK(reading.findings[0].rule == CleaningRule::kDamagedRows);
   CHECK(reading.findings[0].steps == std::vector<std::int64_t>{6});
-  CHECK(reading.findings[0].detail.ends_with(":row 2: duration is nan, want seconds from 0 to 9.2e+09"));
+  CHECK(reading.findings[0].detail.ends_with(":row 2: duration must be seconds from 0 to 9.2e+09, not nan"));
   CHECK(reading.findings[1].rule == CleaningRule::kNegativeDurations);
   CHECK(reading.findings[1].steps == std::vector<std::int64_t>{7});
   table["optype"] = strings({"my-span", "gc", "gc"});
@@ -278,19 +279,19 @@ TEST_CASE("parquet: rows of damaged times and unknown types are left out, whatev
 }
 
 TEST_CASE("parquet: values out of range are refused with the first bad row") {
-  CHECK(error_with("stage", int64s({0, 40000, 50000})) == ":row 2: stage is 40000, want 0 to 32766");
-  CHECK(error_with("dp_rank", int64s({0, 0, -1})) == ":row 3: dp_rank is -1, want 0 to 2147483646");
+  CHECK(error_with("stage", int64s({0, 40000, 50000})) == ":row 2: stage must be from 0 to 32766, not 40000");
+  CHECK(error_with("dp_rank", int64s({0, 0, -1})) == ":row 3: dp_rank must be from 0 to 2147483646, not -1");
   CHECK(error_with("dp_rank", int64s({0, 0, 2147483647})) ==
-        ":row 3: dp_rank is 2147483647, want 0 to 2147483646");
-  CHECK(error_with("mc", int64s({0, 0, -2})) == ":row 3: mc is -2, want -1 to 32766");
+        ":row 3: dp_rank must be from 0 to 2147483646, not 2147483647");
+  CHECK(error_with("mc", int64s({0, 0, -2})) == ":row 3: mc must be from -1 to 32766, not -2");
   const auto huge = array_of<arrow::UInt64Builder, std::uint64_t>(arrow::uint64(), {0, UINT64_MAX, 0});
   CHECK(error_with("step", huge) == ":row 2: step is 18446744073709551615, which is too large");
   CHECK(error_with("start_ts", doubles({0, 0, std::numeric_limits<double>::quiet_NaN()})) ==
-        ":row 3: start_ts is nan, want seconds within +-9.2e+09");
+        ":row 3: start_ts must be seconds within +-9.2e+09, not nan");
   CHECK(error_with("duration", doubles({0, -1, 0})) ==
-        ":row 2: duration is -1, want seconds from 0 to 9.2e+09");
+        ":row 2: duration must be seconds from 0 to 9.2e+09, not -1");
   CHECK(error_with("duration", doubles({0, 0, std::numeric_limits<double>::infinity()})) ==
-        ":row 3: duration is inf, want seconds from 0 to 9.2e+09");
+        ":row 3: duration must be seconds from 0 to 9.2e+09, not inf");
   CHECK(error_with("optype", strings({"gc", "gc", "optimiser"})) ==
         ":row 3: unknown optype \"optimiser\"; did you mean \"optimizer\"?");
 }
@@ -311,7 +312,8 @@ TEST_CASE("parquet: a pipe is refused, because Parquet is read from its end") {
   const Result<FileNotes> status = op_trace_format_parquet().append_file(source, intake);
   REQUIRE_FALSE(status);
   CHECK(status.error().message() ==
-        "/dev/zero: Parquet is read from its end, which a pipe does not have; write it to a file first");
+        "/dev/zero: Parquet cannot be read from a pipe, because it needs the end of the file first; write it "
+        "to a file");
 }
 
 TEST_CASE("parquet: any trace survives writing and reading, and is written the same every time" *
@@ -382,8 +384,7 @@ TEST_CASE("parquet: a build without it says how to get it") {
   auto source = ByteSource::open(file.path());
   REQUIRE(source);
   const std::string expected =
-      file.path() +
-      ": this goodput was built without Parquet; run ./goodput-setup and build again, or use CSV";
+      file.path() + ": goodput was built without Parquet; run ./goodput-setup and build again, or use CSV";
   TraceIntake intake;
   const Result<FileNotes> read = op_trace_format_parquet().append_file(*source, intake);
   REQUIRE_FALSE(read);

@@ -22,17 +22,17 @@ TEST_CASE("trace intake: a row whose duration or start is none is left out, and 
     std::string_view start, duration, message;
   };
   const Case cases[] = {
-      {"0.5", "nan", "duration is nan, want seconds from 0 to 9.2e+09"},
-      {"0.5", "NaN", "duration is nan, want seconds from 0 to 9.2e+09"},
-      {"0.5", "inf", "duration is inf, want seconds from 0 to 9.2e+09"},
-      {"0.5", "-inf", "duration is -inf, want seconds from 0 to 9.2e+09"},
-      {"0.5", "", "duration is nan, want seconds from 0 to 9.2e+09"},
-      {"0.5", "null", "duration is nan, want seconds from 0 to 9.2e+09"},
-      {"0.5", "-0.01", "duration is -0.01, want seconds from 0 to 9.2e+09"},
-      {"0.5", "-3", "duration is -3, want seconds from 0 to 9.2e+09"},
-      {"nan", "0.5", "start_ts is nan, want seconds within +-9.2e+09"},
-      {"", "0.5", "start_ts is nan, want seconds within +-9.2e+09"},
-      {"-inf", "0.5", "start_ts is -inf, want seconds within +-9.2e+09"},
+      {"0.5", "nan", "duration must be seconds from 0 to 9.2e+09, not nan"},
+      {"0.5", "NaN", "duration must be seconds from 0 to 9.2e+09, not nan"},
+      {"0.5", "inf", "duration must be seconds from 0 to 9.2e+09, not inf"},
+      {"0.5", "-inf", "duration must be seconds from 0 to 9.2e+09, not -inf"},
+      {"0.5", "", "duration must be seconds from 0 to 9.2e+09, not nan"},
+      {"0.5", "null", "duration must be seconds from 0 to 9.2e+09, not nan"},
+      {"0.5", "-0.01", "duration must be seconds from 0 to 9.2e+09, not -0.01"},
+      {"0.5", "-3", "duration must be seconds from 0 to 9.2e+09, not -3"},
+      {"nan", "0.5", "start_ts must be seconds within +-9.2e+09, not nan"},
+      {"", "0.5", "start_ts must be seconds within +-9.2e+09, not nan"},
+      {"-inf", "0.5", "start_ts must be seconds within +-9.2e+09, not -inf"},
   };
   for (const Case& one : cases) {
     CAPTURE(one.start);
@@ -45,10 +45,11 @@ TEST_CASE("trace intake: a row whose duration or start is none is left out, and 
 }
 
 TEST_CASE("trace intake: strict, damaged rows are refused where they stand") {
-  CHECK(error_of(csv_with("0.5", "nan"), true) == "t.csv:4: duration is nan, want seconds from 0 to 9.2e+09");
+  CHECK(error_of(csv_with("0.5", "nan"), true) ==
+        "t.csv:4: duration must be seconds from 0 to 9.2e+09, not nan");
   CHECK(error_of(csv_with("0.5", "-0.5"), true) ==
-        "t.csv:4: duration is -0.5, want seconds from 0 to 9.2e+09");
-  CHECK(error_of(csv_with("0.5", ""), true) == "t.csv:4: duration is \"\", want seconds");
+        "t.csv:4: duration must be seconds from 0 to 9.2e+09, not -0.5");
+  CHECK(error_of(csv_with("0.5", ""), true) == "t.csv:4: duration must be a number of seconds, not \"\"");
 }
 
 TEST_CASE("trace intake: durations above -10 ms and below 0 stay as they are, and are counted") {
@@ -69,14 +70,14 @@ TEST_CASE("trace intake: the times of rows that are left out do not decide wheth
 
 TEST_CASE("trace intake: what cannot be, damaged or not, is an error") {
   CHECK(error_of(kOpHeader + "-1,0,0,1,gc,0.5,nan,0,-1,0,-1\n") ==
-        "t.csv:2: dp_rank is -1, want 0 to 2147483646");
+        "t.csv:2: dp_rank must be from 0 to 2147483646, not -1");
   CHECK(error_of(csv_with("1e12", "0.5")) ==
-        "t.csv:4: start_ts is 1000000000000, want seconds within +-9.2e+09");
+        "t.csv:4: start_ts must be seconds within +-9.2e+09, not 1000000000000");
   CHECK(error_of(csv_with("1e12", "nan")) ==
-        "t.csv:4: start_ts is 1000000000000, want seconds within +-9.2e+09");
+        "t.csv:4: start_ts must be seconds within +-9.2e+09, not 1000000000000");
   CHECK(error_of(csv_with("0.5", "1e12")) ==
-        "t.csv:4: duration is 1000000000000, want seconds from 0 to 9.2e+09");
-  CHECK(error_of(csv_with("0.5", "fast")) == "t.csv:4: duration is \"fast\", want seconds");
+        "t.csv:4: duration must be seconds from 0 to 9.2e+09, not 1000000000000");
+  CHECK(error_of(csv_with("0.5", "fast")) == "t.csv:4: duration must be a number of seconds, not \"fast\"");
 }
 
 std::string typed(std::string_view optype, int rows) {
@@ -102,14 +103,14 @@ TEST_CASE("trace intake: of many unknown names five are shown") {
 TEST_CASE("trace intake: half of the rows have to be of known types") {
   CHECK(reading_of(kOpHeader + typed("gc", 3) + typed("x-span", 3)).trace.size() == 3);
   CHECK(error_of(kOpHeader + typed("gc", 3) + typed("x-span", 4)) ==
-        "t.csv: only 3 of 7 ops are of known types, want at least half; unknown: \"x-span\" 4");
+        "t.csv: only 3 of 7 ops have known types, but at least half must; unknown: \"x-span\" 4");
 }
 
 TEST_CASE("trace intake: metrics that are no ops count for neither half") {
   const OpTraceReading reading = reading_of(kOpHeader + typed("gc", 1) + typed("tp-allreduce", 9));
   CHECK(reading.findings.empty());
   REQUIRE(reading.notes.size() == 1);
-  CHECK(reading.notes[0].ends_with(": left out 9 rows of metrics that are no ops of a step"));
+  CHECK(reading.notes[0].ends_with(": ignored 9 rows of metrics that are not ops of a step"));
 }
 
 TEST_CASE("trace intake: an op whose absence would change the answers is refused, not skipped") {

@@ -61,14 +61,13 @@ TEST_CASE("worker table: hosts that are not known are empty") {
 TEST_CASE("worker table: other names are refused") {
   const Status status = check_worker_table_path("workers.json");
   REQUIRE_FALSE(status.has_value());
-  CHECK(
-      status.error().message() ==
-      "workers.json: a table of workers is written as .csv, .csv.gz or .parquet; name the file accordingly");
+  CHECK(status.error().message() ==
+        "workers.json: a table of workers must be written to a .csv, .csv.gz or .parquet file");
 #ifndef GOODPUT_HAVE_PARQUET
   const Status parquet = check_worker_table_path("workers.parquet");
   REQUIRE_FALSE(parquet.has_value());
   CHECK(parquet.error().message() ==
-        "workers.parquet: this goodput was built without Parquet; write .csv or .csv.gz");
+        "workers.parquet: goodput was built without Parquet; write .csv or .csv.gz");
 #endif
 }
 

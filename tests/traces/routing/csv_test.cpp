@@ -94,13 +94,15 @@ TEST_CASE("wide routing csv: more experts than a field of the op traces has room
   const RoutingTrace trace = csv_routing(header + "\n" + line + "\n").trace;
   CHECK(trace.experts() == 65536);
   CHECK(trace.total(0, 0) == std::int64_t{65536} * 65535 / 2);
-  CHECK(csv_error(header + ",e65536\n" + line + ",1\n") == ":1: 65537 experts; want at most 65536");
+  CHECK(csv_error(header + ",e65536\n" + line + ",1\n") ==
+        ":1: has 65537 experts, but at most 65536 are supported");
 }
 
 TEST_CASE("wide routing csv: what is wrong with the header is named") {
-  CHECK(csv_error("iter,layer,e0,e2\n") == ":1: no column \"e1\"; 2 columns of experts are e0 to e1");
-  CHECK(csv_error("iter,layer,e0,e0\n") == ":1: two columns \"e0\"");
-  CHECK(csv_error("iter,iteration,layer,e0\n") == ":1: two columns \"iteration\"");
+  CHECK(csv_error("iter,layer,e0,e2\n") ==
+        ":1: no column \"e1\"; with 2 expert columns, they must be e0 to e1");
+  CHECK(csv_error("iter,layer,e0,e0\n") == ":1: column \"e0\" occurs twice");
+  CHECK(csv_error("iter,iteration,layer,e0\n") == ":1: column \"iteration\" occurs twice");
   CHECK(csv_error("iter,e0\n") == ":1: no column \"layer\"");
   CHECK(csv_error("layer,e0\n") == ":1: no column \"iteration\"");
   CHECK(csv_error("iter,layer,lager,e0\n") ==
@@ -108,28 +110,28 @@ TEST_CASE("wide routing csv: what is wrong with the header is named") {
         "e0, e1, ...");
   CHECK(csv_error("iter,layer,expert,e0\n") ==
         ":1: unknown column \"expert\"; known: iteration, layer, rank, micro_batch, e0, e1, ...");
-  CHECK(csv_error(kWide) == ": holds no rows");
+  CHECK(csv_error(kWide) == ": has no rows");
 }
 
 TEST_CASE("wide routing csv: what is no count is named with its column") {
-  CHECK(csv_error(kWide + "1,0,5,-3,1\n") == ":2: e1 is \"-3\", want 0 or more");
-  CHECK(csv_error(kWide + "1,0,5,0.5,1\n") == ":2: e1 is \"0.5\", want a whole number");
-  CHECK(csv_error(kWide + "1,0,5,,1\n") == ":2: e1 is \"\", want a whole number");
-  CHECK(csv_error(kWide + "1,0,5,1,many\n") == ":2: e2 is \"many\", want a whole number");
-  CHECK(csv_error(kWide + "1,0,5,1,nan\n") == ":2: e2 is \"nan\", want a whole number");
+  CHECK(csv_error(kWide + "1,0,5,-3,1\n") == ":2: e1 is \"-3\", but must be 0 or more");
+  CHECK(csv_error(kWide + "1,0,5,0.5,1\n") == ":2: e1 is \"0.5\", but must be a whole number");
+  CHECK(csv_error(kWide + "1,0,5,,1\n") == ":2: e1 is \"\", but must be a whole number");
+  CHECK(csv_error(kWide + "1,0,5,1,many\n") == ":2: e2 is \"many\", but must be a whole number");
+  CHECK(csv_error(kWide + "1,0,5,1,nan\n") == ":2: e2 is \"nan\", but must be a whole number");
   CHECK(csv_error(kWide + "1,0,5,1,9223372036854775808\n") ==
-        ":2: e2 is \"9223372036854775808\", which is no 64-bit integer");
+        ":2: e2 is \"9223372036854775808\", which does not fit into 64 bits");
   CHECK(csv_error(kWide + "1,0,5,1,1e300\n") ==
-        ":2: e2 is \"1e300\", want at most 2^53 where it has a fraction");
-  CHECK(csv_error(kWide + "1,65536,5,1,2\n") == ":2: layer is \"65536\", want at most 65535");
-  CHECK(csv_error(kWide + "-1,0,5,1,2\n") == ":2: iteration is \"-1\", want 0 or more");
-  CHECK(csv_error(kWide + "1,0,5,1,\"2\n") == ":2: a quote is not closed before the end of its field");
+        ":2: e2 is \"1e300\", but must be at most 2^53 unless written as a plain integer");
+  CHECK(csv_error(kWide + "1,65536,5,1,2\n") == ":2: layer is \"65536\", but must be at most 65535");
+  CHECK(csv_error(kWide + "-1,0,5,1,2\n") == ":2: iteration is \"-1\", but must be 0 or more");
+  CHECK(csv_error(kWide + "1,0,5,1,\"2\n") == ":2: a field has an opening quote without a closing quote");
 }
 
 TEST_CASE("wide routing csv: lines with too many or too few fields") {
-  CHECK(csv_error(kWide + "1,0,5,1\n") == ":2: 4 fields, but the header names 5 columns");
-  CHECK(csv_error(kWide + "1,0,5,1,2,3\n") == ":2: 6 fields, but the header names 5 columns");
-  CHECK(csv_error(kWide + "1,0,5,1,2\n1\n") == ":3: 1 fields, but the header names 5 columns");
+  CHECK(csv_error(kWide + "1,0,5,1\n") == ":2: has 4 fields, but the header has 5 columns");
+  CHECK(csv_error(kWide + "1,0,5,1,2,3\n") == ":2: has 6 fields, but the header has 5 columns");
+  CHECK(csv_error(kWide + "1,0,5,1,2\n1\n") == ":3: has 1 fields, but the header has 5 columns");
 }
 
 TEST_CASE("wide routing csv: a sum that no 64-bit integer holds") {
@@ -155,16 +157,15 @@ TEST_CASE("long routing csv: what is wrong is named with line and column") {
   CHECK(csv_error("iteration,layer,expert,tokens,speed\n") ==
         ":1: unknown column \"speed\"; known: iteration, layer, rank, micro_batch, expert, tokens");
   CHECK(csv_error("iteration,expert,tokens\n") == ":1: no column \"layer\"");
-  CHECK(csv_error(kLong + "1,0,65536,1\n") == ":2: expert is \"65536\", want at most 65535");
-  CHECK(csv_error(kLong + "1,0,0,1.5\n") == ":2: tokens is \"1.5\", want a whole number");
-  CHECK(csv_error(kLong + "1,0,0\n") == ":2: 3 fields, but the header names 4 columns");
-  CHECK(csv_error(kLong + "1,0,0,1,2\n") == ":2: 5 fields, but the header names 4 columns");
+  CHECK(csv_error(kLong + "1,0,65536,1\n") == ":2: expert is \"65536\", but must be at most 65535");
+  CHECK(csv_error(kLong + "1,0,0,1.5\n") == ":2: tokens is \"1.5\", but must be a whole number");
+  CHECK(csv_error(kLong + "1,0,0\n") == ":2: has 3 fields, but the header has 4 columns");
+  CHECK(csv_error(kLong + "1,0,0,1,2\n") == ":2: has 5 fields, but the header has 4 columns");
   CHECK(csv_error(kLong + "1,0,0,1\n1,0,1,1\n1,0,0,1\n") ==
-        ":4: iteration 1, layer 0, expert 0 is there twice; remove one of the two rows");
-  CHECK(
-      csv_error("iteration,layer,rank,expert,tokens\n1,0,2,0,1\n1,0,2,0,1\n") ==
-      ":3: iteration 1, layer 0, rank 2 micro-batch 0, expert 0 is there twice; remove one of the two rows");
-  CHECK(csv_error(kLong) == ": holds no rows");
+        ":4: iteration 1, layer 0, expert 0 occurs twice; remove one of the two rows");
+  CHECK(csv_error("iteration,layer,rank,expert,tokens\n1,0,2,0,1\n1,0,2,0,1\n") ==
+        ":3: iteration 1, layer 0, rank 2 micro-batch 0, expert 0 occurs twice; remove one of the two rows");
+  CHECK(csv_error(kLong) == ": has no rows");
 }
 
 TEST_CASE("routing csv: written and read again it is the same trace, gzipped or not") {

@@ -48,9 +48,8 @@ TEST_CASE("routing reader: no file, no content, unknown content") {
   CHECK(read_routing_trace(std::vector<std::string>{}).error().message() == "no routing trace given");
   CHECK(reader_error({""}) == "a: cannot open: No such file or directory");
   CHECK(reader_error({"a,b,c\n1,2,3\n"}) ==
-        "a: is no routing trace in a known format (smartmoe_log, long_csv, wide_csv; say `goodput list "
-        "formats`); it "
-        "begins with \"a,b,c\"");
+        "a: is not in a known routing trace format (smartmoe_log, long_csv, wide_csv; see `goodput list "
+        "formats`); it begins with \"a,b,c\"");
   const std::string folder = std::filesystem::temp_directory_path().string();
   CHECK(read_routing_trace(folder).error().message() ==
         folder + ": is a directory; name its files, for example " + folder + "/*");
@@ -58,12 +57,12 @@ TEST_CASE("routing reader: no file, no content, unknown content") {
 
 TEST_CASE("routing reader: files of different formats are no trace") {
   CHECK(reader_error({kHeader + "1,0,1,2\n", "iteration,layer,expert,tokens\n11,0,0,1\n"}) ==
-        "b: is long_csv, but a is wide_csv; files of one trace have one format");
+        "b: is long_csv, but a is wide_csv; all files of a trace must have the same format");
 }
 
 TEST_CASE("routing reader: files must agree about the experts") {
   CHECK(reader_error({kHeader + "1,0,1,2\n", "iter,layer,e0,e1,e2\n11,0,1,2,3\n"}) ==
-        "b:1: 3 experts, but a:1 has 2");
+        "b:1: has 3 experts, but a:1 has 2");
 }
 
 TEST_CASE("routing reader: a row that is there twice is named with both places") {
@@ -75,23 +74,23 @@ TEST_CASE("routing reader: a row that is there twice is named with both places")
 
 TEST_CASE("routing reader: every iteration has the same layers") {
   CHECK(reader_error({kHeader + "1,0,1,2\n1,1,1,2\n11,0,1,2\n"}) ==
-        "a:4: iteration 11 has no layer 1, but iteration 1 has");
+        "a:4: iteration 11 does not have layer 1, but iteration 1 does");
   CHECK(reader_error({kHeader + "1,0,1,2\n1,1,1,2\n11,1,1,2\n"}) ==
-        "a:4: iteration 11 has no layer 0, but iteration 1 has");
+        "a:4: iteration 11 does not have layer 0, but iteration 1 does");
   CHECK(reader_error({kHeader + "1,0,1,2\n11,0,1,2\n11,1,1,2\n"}) ==
-        "a:4: iteration 11 has layer 1, but iteration 1 has not");
+        "a:4: iteration 11 has layer 1, but iteration 1 does not");
   CHECK(reader_error({kHeader + "1,1,1,2\n11,0,1,2\n11,1,1,2\n"}) ==
-        "a:3: iteration 11 has layer 0, but iteration 1 has not");
+        "a:3: iteration 11 has layer 0, but iteration 1 does not");
 }
 
 TEST_CASE("routing reader: every layer of every iteration has the same ranks and micro-batches") {
   const std::string header = "iter,layer,rank,micro_batch,e0\n";
   CHECK(reader_error({header + "1,0,0,0,1\n1,0,1,0,1\n11,0,0,0,1\n"}) ==
-        "a:4: iteration 11, layer 0 has no rank 1 micro-batch 0, but iteration 1, layer 0 has");
+        "a:4: iteration 11, layer 0 does not have rank 1 micro-batch 0, but iteration 1, layer 0 does");
   CHECK(reader_error({header + "1,0,0,0,1\n1,0,1,0,1\n11,0,1,0,1\n"}) ==
-        "a:4: iteration 11, layer 0 has no rank 0 micro-batch 0, but iteration 1, layer 0 has");
+        "a:4: iteration 11, layer 0 does not have rank 0 micro-batch 0, but iteration 1, layer 0 does");
   CHECK(reader_error({header + "1,0,0,0,1\n1,1,0,0,1\n1,1,0,1,1\n"}) ==
-        "a:4: iteration 1, layer 1 has a rank 0 micro-batch 1, but iteration 1, layer 0 has not");
+        "a:4: iteration 1, layer 1 has rank 0 micro-batch 1, but iteration 1, layer 0 does not");
 }
 
 TEST_CASE("routing reader: a small file cannot ask for more memory than the limit" *
@@ -100,9 +99,8 @@ TEST_CASE("routing reader: a small file cannot ask for more memory than the limi
   std::string text = "iteration,layer,expert,tokens\n";
   for (int i = 0; i < 4097; ++i) text += std::to_string(i) + ",0,65535,1\n";
   CHECK(reader_error({text}) ==
-        "a:4098: the trace has more than 268435456 counts; read fewer iterations, or sum ranks and "
-        "micro-batches "
-        "beforehand");
+        "a:4098: the trace has more than 268435456 counts; read fewer iterations, or sum over ranks and "
+        "micro-batches first");
 }
 
 }  // namespace

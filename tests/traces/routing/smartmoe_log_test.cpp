@@ -62,7 +62,8 @@ TEST_CASE("smartmoe log: micro-batches and ranks are summed, iteration and rank 
 }
 
 TEST_CASE("smartmoe log: the name must say iteration and rank") {
-  const std::string wish = ": its name must say iteration and rank: table_iter<I>_rank<R>.log";
+  const std::string wish =
+      ": the file name must contain the iteration and the rank: table_iter<I>_rank<R>.log";
   for (const std::string name :
        {"iter1_rank0.log", "table_iter_rank0.log", "table_iter1.log", "table_iter1_rank0.txt",
         "table_iter1_rankx.log", "table_iter99999999999999999999_rank0.log"}) {
@@ -73,27 +74,29 @@ TEST_CASE("smartmoe log: the name must say iteration and rank") {
 TEST_CASE("smartmoe log: what is no line of a layer is quoted from where it goes wrong") {
   const std::string first = "0:[[1.0, 2.0]]\n";
   CHECK(log_line_error(first + "1:[[1.0, 0.5]]\n") ==
-        ":2: cannot read it from \"0.5]]\" on: want a whole number of tokens");
+        ":2: cannot read the line from \"0.5]]\" on: expected a whole number of tokens");
   CHECK(log_line_error(first + "1:[[1.0, -2.0]]\n") ==
-        ":2: cannot read it from \"-2.0]]\" on: want a whole number of tokens");
+        ":2: cannot read the line from \"-2.0]]\" on: expected a whole number of tokens");
   CHECK(log_line_error(first + "1:[[1.0, 2.0]\n") ==
-        ":2: the line ends early: want ] and the end of the line");
-  CHECK(log_line_error(first + "1:[[1.0, 2.0\n") == ":2: the line ends early: want , or ]");
-  CHECK(log_line_error(first + "1:[[1.0, \n") == ":2: the line ends early: want a whole number of tokens");
-  CHECK(log_line_error(first + "1:[]\n") == ":2: cannot read it from \"]\" on: want a list of counts");
+        ":2: the line ends early: expected ] and the end of the line");
+  CHECK(log_line_error(first + "1:[[1.0, 2.0\n") == ":2: the line ends early: expected , or ]");
+  CHECK(log_line_error(first + "1:[[1.0, \n") ==
+        ":2: the line ends early: expected a whole number of tokens");
+  CHECK(log_line_error(first + "1:[]\n") ==
+        ":2: cannot read the line from \"]\" on: expected a list of counts");
   CHECK(log_line_error(first + "1:[[]]\n") ==
-        ":2: cannot read it from \"]]\" on: want a whole number of tokens");
+        ":2: cannot read the line from \"]]\" on: expected a whole number of tokens");
   CHECK(log_line_error(first + "1:[[1.0, 2.0]] x\n") ==
-        ":2: cannot read it from \" x\" on: want ] and the end of the line");
+        ":2: cannot read the line from \" x\" on: expected ] and the end of the line");
   CHECK(log_line_error(first + "layer 1\n") ==
-        ":2: cannot read it from \"layer 1\" on: want LAYER:[[counts], ...]");
+        ":2: cannot read the line from \"layer 1\" on: expected LAYER:[[counts], ...]");
   CHECK(log_line_error(first + "65536:[[1.0, 2.0]]\n") ==
-        ":2: cannot read it from \":[[1.0, 2.0]]\" on: want LAYER:[[counts], ...]");
+        ":2: cannot read the line from \":[[1.0, 2.0]]\" on: expected LAYER:[[counts], ...]");
 }
 
 TEST_CASE("smartmoe log: all lists have as many experts") {
-  CHECK(log_line_error("0:[[1.0, 2.0]]\n1:[[1.0]]\n").find(":2: 1 experts, but ") == 0);
-  CHECK(log_line_error("0:[[1.0, 2.0], [1.0]]\n").find(":1: 1 experts, but ") == 0);
+  CHECK(log_line_error("0:[[1.0, 2.0]]\n1:[[1.0]]\n").find(":2: has 1 expert, but ") == 0);
+  CHECK(log_line_error("0:[[1.0, 2.0], [1.0]]\n").find(":1: has 1 expert, but ") == 0);
 }
 
 TEST_CASE("smartmoe log: a layer that is there twice, a rank that an iteration or a layer lacks") {
@@ -102,14 +105,14 @@ TEST_CASE("smartmoe log: a layer that is there twice, a rank that an iteration o
   CHECK(log_error({{"table_iter1_rank0.log", kLog},
                    {"table_iter1_rank1.log", kLog},
                    {"table_iter11_rank0.log", kLog}}) ==
-        "table_iter11_rank0.log:1: iteration 11, layer 0 has no rank 1 micro-batch 0, but iteration 1, layer "
-        "0 has");
+        "table_iter11_rank0.log:1: iteration 11, layer 0 does not have rank 1 micro-batch 0, but iteration "
+        "1, layer 0 does");
   CHECK(log_error(
             {{"table_iter1_rank1.log", "0:[[1.0, 2.0], [3.0, 4.0]]\n"}, {"table_iter1_rank0.log", kLog}}) ==
-        "table_iter1_rank0.log:2: iteration 1, layer 1 has no rank 1 micro-batch 0, but iteration 1, layer 0 "
-        "has");
+        "table_iter1_rank0.log:2: iteration 1, layer 1 does not have rank 1 micro-batch 0, but iteration 1, "
+        "layer 0 does");
   CHECK(log_line_error("0:[[1.0], [2.0]]\n1:[[1.0]]\n") ==
-        ":2: iteration 1, layer 1 has no rank 0 micro-batch 1, but iteration 1, layer 0 has");
+        ":2: iteration 1, layer 1 does not have rank 0 micro-batch 1, but iteration 1, layer 0 does");
 }
 
 }  // namespace

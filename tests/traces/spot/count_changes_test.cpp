@@ -30,15 +30,14 @@ TEST_CASE("spot counts: a row holds until the next one, the last one ends the re
 
 TEST_CASE("spot counts: whether nodes were held is asked, unless the column says it") {
   const std::string question =
-      ": does not say whether its nodes were really held (a drop is a preemption) or could have been "
-      "launched "
-      "(a drop need not be one); say meaning held|probe";
+      ": does not show whether its nodes were really held (a drop is a preemption) or could have been "
+      "launched (a drop may not be a preemption); give meaning held|probe";
   CHECK(spot_error("t_s,count\n0,4\n") == question);
   CHECK(read_spot("t_s,count\n0,4\n", {.meaning = SpotMeaning::kProbe}).meaning == SpotMeaning::kProbe);
   CHECK(read_spot("t_s,held\n0,4\n").meaning == SpotMeaning::kHeld);
   CHECK(read_spot("t_s,probe\n0,4\n").meaning == SpotMeaning::kProbe);
   CHECK(spot_error("t_s,probe\n0,4\n", held()) ==
-        ": meaning held: the file says \"probe\" itself; leave the option out or mend the file");
+        ": meaning held contradicts the file, which has \"probe\"; remove the option or correct the file");
 }
 
 TEST_CASE("spot counts: prices change where they are written") {
@@ -71,30 +70,32 @@ TEST_CASE("spot counts: a list of changes has no pace and so no holes") {
 }
 
 TEST_CASE("spot counts: bad rows are named by line") {
-  CHECK(counts_error("0,4\n60,-1\n") == ":3: count is -1, want a number of nodes from 0 to 1000000");
-  CHECK(counts_error("0,1000001\n") == ":2: count is 1000001, want a number of nodes from 0 to 1000000");
+  CHECK(counts_error("0,4\n60,-1\n") == ":3: count must be a number of nodes from 0 to 1000000, not -1");
+  CHECK(counts_error("0,1000001\n") == ":2: count must be a number of nodes from 0 to 1000000, not 1000001");
   CHECK(counts_error("0,99999999999999999999\n") ==
-        ":2: count is \"99999999999999999999\", want a number of nodes from 0 to 1000000");
-  CHECK(counts_error("0,four\n") == ":2: count is \"four\", want a number of nodes from 0 to 1000000");
-  CHECK(counts_error("0,4\n0,5\n") == ":3: 0 s comes after 0 s; sort the rows by time, one a time");
-  CHECK(counts_error("0,4\n9,5\n8,5\n") == ":4: 8 s comes after 9 s; sort the rows by time, one a time");
+        ":2: count must be a number of nodes from 0 to 1000000, not \"99999999999999999999\"");
+  CHECK(counts_error("0,four\n") == ":2: count must be a number of nodes from 0 to 1000000, not \"four\"");
+  CHECK(counts_error("0,4\n0,5\n") ==
+        ":3: 0 s comes after 0 s; sort the rows by time, with one row per time");
+  CHECK(counts_error("0,4\n9,5\n8,5\n") ==
+        ":4: 8 s comes after 9 s; sort the rows by time, with one row per time");
   CHECK(counts_error("5,4\n") ==
-        ":2: the first row is at 5 s, want 0: t_s counts from the start of the recording");
+        ":2: the first row must be at 0 s, not 5 s, because t_s counts from the start of the recording");
   CHECK(counts_error("0,\n") ==
-        ":2: the first row has no count; begin the recording where something is known");
-  CHECK(counts_error("0\n") == ":2: 1 field, but want 2");
+        ":2: the first row has no count; begin the recording at the first known count");
+  CHECK(counts_error("0\n") == ":2: has 1 field, but must have 2");
   CHECK(counts_error("") == ": has no rows; was the recording cut off?");
 }
 
 TEST_CASE("spot counts: bad prices and headers") {
   const std::string header = "t_s,held,usd_per_node_hour\n";
-  const std::string wish = ", want USD a node and hour from 0 to 1000000";
-  CHECK(spot_error(header + "0,4,-0.5\n") == ":2: usd_per_node_hour is -0.5" + wish);
-  CHECK(spot_error(header + "0,4,nan\n") == ":2: usd_per_node_hour is nan" + wish);
-  CHECK(spot_error(header + "0,4,inf\n") == ":2: usd_per_node_hour is inf" + wish);
-  CHECK(spot_error(header + "0,4,free\n") == ":2: usd_per_node_hour is \"free\"" + wish);
+  const std::string wish = ":2: usd_per_node_hour must be USD per node-hour from 0 to 1000000, not ";
+  CHECK(spot_error(header + "0,4,-0.5\n") == wish + "-0.5");
+  CHECK(spot_error(header + "0,4,nan\n") == wish + "nan");
+  CHECK(spot_error(header + "0,4,inf\n") == wish + "inf");
+  CHECK(spot_error(header + "0,4,free\n") == wish + "\"free\"");
   CHECK(spot_error("t_s,held,count\n0,4,4\n") ==
-        ":1: want the columns t_s and one of count, held, probe; optionally usd_per_node_hour");
+        ":1: expected the columns t_s, one of count, held and probe, and optionally usd_per_node_hour");
   CHECK(spot_error("t_s,cuont\n0,4\n") ==
         ":1: unknown column \"cuont\"; did you mean \"count\"?; known: t_s, held, probe, count, "
         "usd_per_node_hour");
@@ -130,16 +131,15 @@ TEST_CASE("google text: a count begins at the first row that shows it") {
 TEST_CASE("google text: bad rows are named by line") {
   const std::string first = "2021-12-11, 11:11:30, 55\n";
   CHECK(spot_error(first + "2021-12-11, 11:11:20, 54\n") ==
-        ":2: a new count is seen before the time of the last change: sort the blocks of rows");
-  CHECK(spot_error(first + "2021-02-30, 11:11:20, 54\n") ==
-        ":2: the date is \"2021-02-30\", a day that no calendar has");
+        ":2: a new count comes before the time of the last change; sort the blocks of rows by time");
+  CHECK(spot_error(first + "2021-02-30, 11:11:20, 54\n") == ":2: the date \"2021-02-30\" does not exist");
   CHECK(spot_error(first + "11.12.2021, 11:11:20, 54\n") ==
-        ":2: the date is \"11.12.2021\", want YYYY-MM-DD");
+        ":2: the date must be YYYY-MM-DD, not \"11.12.2021\"");
   CHECK(spot_error(first + "2021-12-11, 24:00:00, 54\n") ==
-        ":2: the time is \"24:00:00\", want HH:MM:SS from 00:00:00 to 23:59:59");
+        ":2: the time must be HH:MM:SS from 00:00:00 to 23:59:59, not \"24:00:00\"");
   CHECK(spot_error(first + "2021-12-11, 11:12:00, -1\n") ==
-        ":2: the count is -1, want a number of nodes from 0 to 1000000");
-  CHECK(spot_error(first + "2021-12-11, 11:12:00\n") == ":2: 2 fields, but want 3");
+        ":2: the count must be a number of nodes from 0 to 1000000, not -1");
+  CHECK(spot_error(first + "2021-12-11, 11:12:00\n") == ":2: has 2 fields, but must have 3");
   CHECK(spot_error(first + "9021-12-11, 11:12:00, 1\n") ==
         ":2: \"9021-12-11\" is more than 100 years from the first row; is the year right?");
 }

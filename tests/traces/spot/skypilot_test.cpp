@@ -41,13 +41,13 @@ TEST_CASE("skypilot: a null is a hole") {
   CHECK(trace.counts == Counts{{at_s(0), 4}});
   CHECK(trace.holes == std::vector<SpotHole>{{at_s(300), at_s(900)}, {at_s(1200), at_s(1500)}});
   CHECK(spot_error(file_of("[null, 4]"), held()) ==
-        " /data/0: is null; begin the recording where something is known");
+        " /data/0: is null; begin the recording at the first known count");
 }
 
 TEST_CASE("skypilot: zeros and ones do not tell their polarity, it is asked") {
   const std::string question =
-      " /data: holds no count above 1: 1 means available in published files and preempted in SkyPilot's "
-      "simulator; say polarity available|preempted";
+      " /data: has no count above 1; a 1 means available in published files, but preempted in SkyPilot's "
+      "simulator; give polarity available|preempted";
   CHECK(spot_error(file_of("[0, 1, 1]"), held()) == question);
   CHECK(spot_error(file_of("[0, 0]"), held()) == question);
   CHECK(read_spot(file_of("[0, 1, 1]"), kAvailable).counts == Counts{{at_s(0), 0}, {at_s(300), 1}});
@@ -58,11 +58,11 @@ TEST_CASE("skypilot: zeros and ones do not tell their polarity, it is asked") {
 
 TEST_CASE("skypilot: counts of preempted nodes need to know of how many") {
   CHECK(spot_error(file_of("[0, 3]"), kPreempted) ==
-        " /data/1: is 3 preempted nodes, but of how many? add \"nodes\" to \"metadata\", or leave out "
+        " /data/1: is 3 preempted nodes, but the total is unknown; add \"nodes\" to \"metadata\", or remove "
         "polarity preempted");
   const std::string nodes = R"(, "nodes": 4)";
   CHECK(read_spot(file_of("[0, 3]", nodes), kPreempted).counts == Counts{{at_s(0), 4}, {at_s(300), 1}});
-  CHECK(spot_error(file_of("[0, 5]", nodes), kPreempted) == " /data/1: is 5, more than /metadata/nodes, 4");
+  CHECK(spot_error(file_of("[0, 5]", nodes), kPreempted) == " /data/1: is 5, more than /metadata/nodes (4)");
 }
 
 TEST_CASE("skypilot: metadata may settle polarity and meaning, and no option contradicts it") {
@@ -71,51 +71,54 @@ TEST_CASE("skypilot: metadata may settle polarity and meaning, and no option con
   CHECK(trace.counts == Counts{{at_s(0), 1}, {at_s(300), 0}});
   CHECK(trace.meaning == SpotMeaning::kProbe);
   CHECK(spot_error(file_of("[0, 1]", stated), kAvailable) ==
-        " /metadata/polarity: is \"preempted\", but polarity says available; leave the option out or mend "
-        "the file");
+        " /metadata/polarity: is \"preempted\", but polarity is available; remove the option or correct the "
+        "file");
   CHECK(spot_error(file_of("[0, 1]", stated), held()) ==
-        ": meaning held: the file says \"probe\" itself; leave the option out or mend the file");
+        ": meaning held contradicts the file, which has \"probe\"; remove the option or correct the file");
   CHECK(spot_error(file_of("[1]", R"(, "polarity": 1)")) ==
-        " /metadata/polarity: want \"available\" or \"preempted\"");
-  CHECK(spot_error(file_of("[4]")).ends_with("say meaning held|probe"));
+        " /metadata/polarity: must be \"available\" or \"preempted\"");
+  CHECK(spot_error(file_of("[4]")).ends_with("give meaning held|probe"));
 }
 
 TEST_CASE("skypilot: bad counts are named by their place") {
-  const std::string wish = ", want a number of nodes from 0 to 1000000";
-  CHECK(spot_error(file_of("[4, -1]"), held()) == " /data/1: the count is -1" + wish);
-  CHECK(spot_error(file_of("[4, 1000001]"), held()) == " /data/1: the count is 1000001" + wish);
-  CHECK(spot_error(file_of("[4, 1.5]"), held()) == " /data/1: the count is \"1.5\"" + wish + ", or null");
-  CHECK(spot_error(file_of("[4, \"3\"]"), held()) == " /data/1: the count is \"\"3\"\"" + wish + ", or null");
-  CHECK(spot_error(file_of("[4, [3]]"), held()) == " /data/1: the count is \"[\"" + wish + ", or null");
-  CHECK(spot_error(file_of("[4, NaN]"), held()) == " /data/1: the count is \"NaN\"" + wish + ", or null");
-  CHECK(spot_error(file_of("[]"), held()) == " /data: is empty; want one count a tick");
-  CHECK(spot_error(file_of("4"), held()) == " /data: is no array; want one number a tick");
+  const std::string wish = " /data/1: the count must be a number of nodes from 0 to 1000000";
+  CHECK(spot_error(file_of("[4, -1]"), held()) == wish + ", not -1");
+  CHECK(spot_error(file_of("[4, 1000001]"), held()) == wish + ", not 1000001");
+  CHECK(spot_error(file_of("[4, 1.5]"), held()) == wish + ", or null, not \"1.5\"");
+  CHECK(spot_error(file_of("[4, \"3\"]"), held()) == wish + ", or null, not \"\"3\"\"");
+  CHECK(spot_error(file_of("[4, [3]]"), held()) == wish + ", or null, not \"[\"");
+  CHECK(spot_error(file_of("[4, NaN]"), held()) == wish + ", or null, not \"NaN\"");
+  CHECK(spot_error(file_of("[]"), held()) == " /data: is empty; add the number of nodes at each tick");
+  CHECK(spot_error(file_of("4"), held()) == " /data: must be an array with one number per tick");
 }
 
 TEST_CASE("skypilot: bad prices are named by their place") {
-  const std::string wish = ", want USD a node and hour from 0 to 1000000";
+  const std::string wish = " /prices/1: the price must be USD per node-hour from 0 to 1000000, not ";
   const auto error_of = [](const std::string& prices) {
     return spot_error(R"({"metadata": {"gap_seconds": 300}, "data": [4, 3], "prices": )" + prices + "}",
                       held());
   };
-  CHECK(error_of("[1]") == " /prices: has 1 prices, but /data 2 counts; want one of each a tick");
-  CHECK(error_of("[1, 1, 1]") == " /prices: has 3 prices, but /data 2 counts; want one of each a tick");
-  CHECK(error_of("[1, -0.5]") == " /prices/1: the price is -0.5" + wish);
-  CHECK(error_of("[1, NaN]") == " /prices/1: the price is \"NaN\"" + wish);
-  CHECK(error_of("[1, null]") == " /prices/1: the price is \"null\"" + wish);
+  CHECK(error_of("[1]") ==
+        " /prices: has 1 prices, but /data has 2 counts; each tick needs one price and one count");
+  CHECK(error_of("[1, 1, 1]") ==
+        " /prices: has 3 prices, but /data has 2 counts; each tick needs one price and one count");
+  CHECK(error_of("[1, -0.5]") == wish + "-0.5");
+  CHECK(error_of("[1, NaN]") == wish + "\"NaN\"");
+  CHECK(error_of("[1, null]") == wish + "\"null\"");
 }
 
 TEST_CASE("skypilot: the gap between ticks must be one") {
   const auto error_of = [](const std::string& metadata) {
     return spot_error(R"({"metadata": )" + metadata + R"(, "data": [4, 3]})", held());
   };
-  const std::string wish = ", want seconds above 0 and up to 1e9";
-  CHECK(error_of(R"({"gap_seconds": 0})") == " /metadata/gap_seconds: it is \"0\"" + wish);
-  CHECK(error_of(R"({"gap_seconds": -300})") == " /metadata/gap_seconds: it is \"-300\"" + wish);
-  CHECK(error_of(R"({"gap_seconds": 1e-10})") == " /metadata/gap_seconds: it is \"1e-10\"" + wish);
-  CHECK(error_of(R"({"gap_seconds": "300"})") == " /metadata/gap_seconds: it is \"\"300\"\"" + wish);
+  const std::string wish =
+      " /metadata/gap_seconds: it must be a number of seconds above 0 and up to 1e9, not ";
+  CHECK(error_of(R"({"gap_seconds": 0})") == wish + "\"0\"");
+  CHECK(error_of(R"({"gap_seconds": -300})") == wish + "\"-300\"");
+  CHECK(error_of(R"({"gap_seconds": 1e-10})") == wish + "\"1e-10\"");
+  CHECK(error_of(R"({"gap_seconds": "300"})") == wish + "\"\"300\"\"");
   CHECK(error_of("{}") == " /metadata/gap_seconds: is missing; add the seconds from one tick to the next");
-  CHECK(error_of("300") == " /metadata: is no object; want {\"gap_seconds\": 300}");
+  CHECK(error_of("300") == " /metadata: must be an object such as {\"gap_seconds\": 300}");
   // 1e9 s times 10 ticks is 317 years.
   CHECK(spot_error(R"({"metadata": {"gap_seconds": 1e9}, "data": [4, 4, 4, 4, 4, 4, 4, 4, 4, 4]})", held()) ==
         " /metadata/gap_seconds: makes the recording longer than 292 years");
@@ -129,11 +132,11 @@ TEST_CASE("skypilot: what is truncated or no JSON") {
     CHECK_FALSE(read_spot_trace(file.path(), held()));
   }
   CHECK(spot_error(whole.substr(0, 50), held())
-            .starts_with(": is truncated or no JSON of the form {\"metadata\": {...}, \"data\": [...]}: "));
-  CHECK(spot_error(whole + "}", held()) == ": something stands behind the closing '}'; remove it");
-  CHECK(spot_error(R"({"data": [4], "data": [4]})", held()) == " /data: is there twice; remove one");
+            .starts_with(": is truncated or not JSON of the form {\"metadata\": {...}, \"data\": [...]}: "));
+  CHECK(spot_error(whole + "}", held()) == ": has text after the closing '}'; remove it");
+  CHECK(spot_error(R"({"data": [4], "data": [4]})", held()) == " /data: occurs twice; remove one");
   CHECK(spot_error(R"({"metadata": {"gap_seconds": 300}})", held()) ==
-        " /data: is missing; want one count a tick");
+        " /data: is missing; add one count per tick");
 }
 
 }  // namespace goodput::testing

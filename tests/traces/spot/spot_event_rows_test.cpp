@@ -87,29 +87,30 @@ TEST_CASE("spot events: the fleet may start empty and go as a whole") {
 TEST_CASE("spot events: rows that cannot be are named by line, with what to do") {
   CHECK(events_error("60,add,a\n0,add,b\n") == ":3: 0 s comes after 60 s; sort the rows by time");
   CHECK(events_error("0,add,a\n5,remove,b\n") ==
-        ":3: node \"b\" is removed, but was never added; add it at 0 if it was there from the start");
+        ":3: node \"b\" is removed, but was never added; add it at 0 if it was present from the start");
   CHECK(events_error("0,add,a\n5,remove,a\n6,remove,a\n") ==
-        ":4: node \"a\" is removed, but it is gone since line 3; remove one of the two rows");
+        ":4: node \"a\" is removed, but it was already removed in line 3; remove one of the two rows");
   CHECK(events_error("0,add,a\n6,add,a\n") ==
-        ":3: node \"a\" is added, but it is there since line 2; remove one of the two rows");
-  CHECK(events_error("0,ad,a\n") == ":2: event is \"ad\", want add or remove; did you mean \"add\"?");
-  CHECK(events_error("0,add\n") == ":2: 2 fields, but want 3");
-  CHECK(events_error("0,add,a,b\n") == ":2: 4 fields, but want 3");
-  CHECK(events_error("0,add,\n") == ":2: node is \"\", want a name of 1 to 256 characters without quotes");
-  CHECK(events_error("0,add,\"a\n") == ":2: a quote is not closed before the end of its field");
+        ":3: node \"a\" is added, but it was already added in line 2; remove one of the two rows");
+  CHECK(events_error("0,ad,a\n") == ":2: event must be add or remove, not \"ad\"; did you mean \"add\"?");
+  CHECK(events_error("0,add\n") == ":2: has 2 fields, but must have 3");
+  CHECK(events_error("0,add,a,b\n") == ":2: has 4 fields, but must have 3");
+  CHECK(events_error("0,add,\n") ==
+        ":2: node must be a name of 1 to 256 characters without quotes, not \"\"");
+  CHECK(events_error("0,add,\"a\n") == ":2: a field has an opening quote without a closing quote");
 }
 
 TEST_CASE("spot events: times that are none are named by line") {
-  const std::string wish = ", want a plain number such as 40920 or 0.25";
+  const std::string wish = ", but must be a plain number such as 40920 or 0.25";
   CHECK(events_error("x,add,a\n") == ":2: t_s is \"x\"" + wish);
   CHECK(events_error(",add,a\n") == ":2: t_s is \"\"" + wish);
   CHECK(events_error("1e3,add,a\n") == ":2: t_s is \"1e3\"" + wish);
   CHECK(events_error("1.,add,a\n") == ":2: t_s is \"1.\"" + wish);
   CHECK(events_error("nan,add,a\n") == ":2: t_s is \"nan\"" + wish);
   CHECK(events_error("-5,add,a\n") ==
-        ":2: t_s is \"-5\", want a time of 0 or more, from the start of the recording");
+        ":2: t_s is \"-5\", but must be 0 or more, counted from the start of the recording");
   CHECK(events_error("0.0000000001,add,a\n") ==
-        ":2: t_s is \"0.0000000001\", finer than a nanosecond; round it");
+        ":2: t_s is \"0.0000000001\", which is finer than a nanosecond; round it");
   const std::string far = ", which is more than 292 years; times count from the start of the recording";
   // 2^63 ns is 9223372036.854775808 s.
   CHECK(read_spot(kHeader + "9223372036.854775807,add,a\n").end == SimTime::max());
@@ -124,35 +125,34 @@ TEST_CASE("spot events: headers that are not understood") {
         ":1: unknown column \"nodes\"; did you mean \"node\"?; known: t_s, event, node");
   CHECK(spot_error("t_s,event,node,count\n0,add,a,1\n") ==
         ":1: unknown column \"count\"; known: t_s, event, node");
-  CHECK(spot_error("t_s,event,event\n") == ":1: column \"event\" is there twice");
-  CHECK(spot_error("t_s,event\n0,add\n") == ":1: want the columns t_s, event and node");
+  CHECK(spot_error("t_s,event,event\n") == ":1: column \"event\" occurs twice");
+  CHECK(spot_error("t_s,event\n0,add\n") == ":1: expected the columns t_s, event and node");
   // A header in the middle, as of two files put together, and one on top of Bamboo's milliseconds.
   CHECK(events_error("0,add,a\n" + kHeader) ==
-        ":3: t_s is \"t_s\", want a plain number such as 40920 or 0.25");
+        ":3: t_s is \"t_s\", but must be a plain number such as 40920 or 0.25");
   CHECK(spot_error("0,add,a\n" + kHeader) ==
-        ":2: milliseconds is \"t_s\", want a plain number such as 40920 or 0.25");
+        ":2: milliseconds is \"t_s\", but must be a plain number such as 40920 or 0.25");
 }
 
 TEST_CASE("spot events: files without rows") {
   CHECK(events_error("") == ": has no rows; was the recording cut off?");
   CHECK(events_error("0,add,a\n0,remove,a\n") ==
-        ": no node is ever there: each is removed in the moment in which it is added");
+        ": has no nodes: each node is removed at the moment it is added");
   const TemporaryFile empty("empty.csv");
   std::ofstream(empty.path()).close();
   const auto trace = read_spot_trace(empty.path(), {});
   REQUIRE_FALSE(trace);
   CHECK(without_path(trace.error().message(), empty) == ": is empty");
-  CHECK(
-      spot_error("iter,layer,e0\n") ==
-      ": is no spot trace in a known format (events_csv, counts_csv, google_text, bamboo_csv, skypilot; say "
-      "`goodput list formats`); it begins with \"iter,layer,e0\"");
+  CHECK(spot_error("iter,layer,e0\n") ==
+        ": is not in a known spot trace format (events_csv, counts_csv, google_text, bamboo_csv, skypilot; "
+        "see `goodput list formats`); it begins with \"iter,layer,e0\"");
 }
 
 TEST_CASE("spot events: a polarity makes no sense, another meaning is taken") {
   const std::string text = kHeader + "0,add,a\n";
   CHECK(read_spot(text, {.polarity = SpotPolarity::kAvailable}).polarity == SpotPolarity::kAvailable);
   CHECK(spot_error(text, {.polarity = SpotPolarity::kPreempted}) ==
-        ": polarity preempted: files of this format say which nodes are available; leave it out");
+        ": polarity preempted does not apply: files of this format list available nodes; remove the option");
   CHECK(read_spot(text, {.meaning = SpotMeaning::kProbe}).meaning == SpotMeaning::kProbe);
 }
 

@@ -339,7 +339,7 @@ TEST_CASE("timeline: steps that are too long for nanoseconds are refused") {
   const Status status = write_recorded_timeline(recording, loose_ops(recording), "unused", "out.json.gz");
   REQUIRE_FALSE(status.has_value());
   CHECK(status.error().message() ==
-        "out.json.gz: the steps take 9.9e+09 s, a timeline holds at most 9e+06 s; select fewer steps");
+        "out.json.gz: the steps take 9.9e+09 s, but a timeline can show at most 9e+06 s; select fewer steps");
 }
 
 TEST_CASE("timeline: a marker across the timeline says where each step begins") {
