@@ -103,8 +103,10 @@ Result<Analysis> analyze(const ArrangedJob& job, const AnalysisOptions& options)
     if (patterns->micro_batches) analysis.correlation = patterns->micro_batches->correlation;
   }
   if (analysis.trace.has_inferred_waits)
-    analysis.trace.notes.push_back(fmt::format(
-        "waits were inferred from times; the replay differs by {:.1f} %", 100 * whatif.discrepancy));
+    analysis.trace.notes.push_back(
+        fmt::format("waits were inferred from recorded times; the replayed step time differs from the "
+                    "recorded one by {:.1f} %",
+                    100 * whatif.discrepancy));
   analysis.verdict = find_verdict(whatif, job.recording, analysis.causes, analysis.doubt);
   analysis.whatif = std::move(whatif);
   return analysis;

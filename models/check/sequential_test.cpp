@@ -62,7 +62,8 @@ MeanEvidence bernstein_evidence(std::span<const double> changes, const SampleMom
 
 SequentialTest::SequentialTest(Tolerance tolerance, std::int64_t most, std::int64_t questions)
     : tolerance_(tolerance), most_(most), questions_(questions) {
-  GOODPUT_CHECK(tolerance.is_statistical() && most >= 2 && questions >= 1, "a test that cannot be");
+  GOODPUT_CHECK(tolerance.is_statistical() && most >= 2 && questions >= 1,
+                "a sequential test needs a confidence, at least 2 trials and at least 1 question");
   while (pairs_of(most_looks_) < most_) ++most_looks_;
 }
 
@@ -80,7 +81,7 @@ void SequentialTest::look(std::span<const double> baseline, std::span<const doub
   const auto wanted = next_look();
   GOODPUT_CHECK(
       wanted && baseline.size() == values.size() && static_cast<std::int64_t>(values.size()) == *wanted,
-      "a look at other trials than were asked for");
+      "a look must have exactly the trials that next_look() returned");
   ++looks_;
   const double p_before = change_.p_value;
   change_ = {.trials = *wanted};

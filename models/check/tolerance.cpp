@@ -9,7 +9,8 @@
 namespace goodput {
 namespace {
 
-constexpr std::string_view kForms = "want \"exact\", \"1 %\", \"0.02\", or of trials \"1 % at 95 %\"";
+constexpr std::string_view kForms =
+    "must be \"exact\", \"1 %\", \"0.02\" or, with several trials, \"1 % at 95 %\"";
 
 std::string_view without_blanks(std::string_view text) {
   while (!text.empty() && text.front() == ' ') text.remove_prefix(1);
@@ -27,7 +28,7 @@ std::optional<double> percent(std::string_view text) {
 }  // namespace
 
 Result<Tolerance> Tolerance::parse(std::string_view text) {
-  const Error error{fmt::format("is {}, {}", in_quotes(text), kForms)};
+  const Error error{fmt::format("{}, not {}", kForms, in_quotes(text))};
   if (without_blanks(text) == "exact") return Tolerance{};
   Tolerance tolerance;
   const auto at = text.find(" at ");
@@ -35,14 +36,15 @@ Result<Tolerance> Tolerance::parse(std::string_view text) {
     const auto sure = percent(without_blanks(text.substr(at + 4)));
     if (!sure) return error;
     if (!(*sure >= 50 && *sure < 100))
-      return Error{fmt::format("is {}: the confidence is from 50 % to below 100 %", in_quotes(text))};
+      return Error{
+          fmt::format("must have a confidence of at least 50 % and below 100 %, not {}", in_quotes(text))};
     tolerance.confidence = *sure / 100;
   }
   const std::string_view size = without_blanks(text.substr(0, at));
   const auto relative = percent(size);
   const auto number = relative ? relative : parse_number(size);
   if (!number) return error;
-  if (*number < 0) return Error{fmt::format("is {}, and cannot be negative", in_quotes(text))};
+  if (*number < 0) return Error{fmt::format("must be 0 or more, not {}", in_quotes(text))};
   tolerance.kind = relative ? Kind::kRelative : Kind::kAbsolute;
   tolerance.size = relative ? *number / 100 : *number;
   return tolerance;

@@ -28,22 +28,22 @@ bool CheckpointBuffers::can_begin_snapshot() const {
 }
 
 void CheckpointBuffers::begin_snapshot(std::int64_t checkpoint) {
-  GOODPUT_CHECK(can_begin_snapshot(), "no buffer for a snapshot");
-  GOODPUT_CHECK(checkpoint > newest_, "checkpoints come in order");
+  GOODPUT_CHECK(can_begin_snapshot(), "a snapshot needs a free buffer, and only one can be in progress");
+  GOODPUT_CHECK(checkpoint > newest_, "checkpoint numbers must increase");
   newest_ = checkpoint;
   *find(Role::kFree) = {Role::kSnapshot, checkpoint};
 }
 
 void CheckpointBuffers::finish_snapshot() {
   Buffer* const buffer = find(Role::kSnapshot);
-  GOODPUT_CHECK(buffer != nullptr, "no snapshot is being taken");
+  GOODPUT_CHECK(buffer != nullptr, "no snapshot is in progress");
   buffer->role = Role::kReady;
   persist_next();
 }
 
 void CheckpointBuffers::finish_persist() {
   Buffer* const buffer = find(Role::kPersist);
-  GOODPUT_CHECK(buffer != nullptr, "nothing is being persisted");
+  GOODPUT_CHECK(buffer != nullptr, "no checkpoint is being persisted");
   if (Buffer* const before = find(Role::kRecovery); before != nullptr) *before = {};
   buffer->role = Role::kRecovery;
   persist_next();

@@ -105,7 +105,7 @@ Result<CheckpointModel> checkpoint_model(const AnyModel& model) {
   if (const std::int64_t modules =
           std::visit([](const auto& shape) { return modules_at_most(shape); }, model);
       modules > kMostModules)
-    return Error{fmt::format("has some {} modules, goodput lists {}", modules, kMostModules)};
+    return Error{fmt::format("has about {} modules, but goodput supports at most {}", modules, kMostModules)};
   return std::visit([](const auto& shape) { return checkpoint_model(shape); }, model);
 }
 

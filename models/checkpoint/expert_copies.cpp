@@ -9,7 +9,7 @@ ExpertCopies::ExpertCopies(std::size_t layers, std::int32_t experts)
     : memory_(layers, std::vector<std::int64_t>(index(experts), 0)), storage_(memory_) {}
 
 void ExpertCopies::train(const ExpertTokens& tokens_a_step, std::int64_t steps) {
-  GOODPUT_CHECK(tokens_a_step.size() == memory_.size(), "tokens of every MoE layer");
+  GOODPUT_CHECK(tokens_a_step.size() == memory_.size(), "token counts must cover every MoE layer");
   for (std::size_t layer = 0; layer < memory_.size(); ++layer) {
     for (std::size_t expert = 0; expert < memory_[layer].size(); ++expert) {
       const std::int64_t tokens = tokens_a_step[layer][expert] * steps;

@@ -26,7 +26,7 @@ std::vector<std::int64_t> apportion(std::int64_t total, const std::vector<double
   std::stable_sort(order.begin(), order.end(),
                    [&](std::size_t a, std::size_t b) { return remainders[a] > remainders[b]; });
   const std::int64_t left = total - std::accumulate(parts.begin(), parts.end(), std::int64_t{0});
-  GOODPUT_CHECK(left >= 0 && left <= static_cast<std::int64_t>(parts.size()), "remainders are below 1");
+  GOODPUT_CHECK(left >= 0 && left <= static_cast<std::int64_t>(parts.size()), "remainders must be below 1");
   for (std::size_t i = 0; i < static_cast<std::size_t>(left); ++i) ++parts[order[i]];
   return parts;
 }
@@ -49,15 +49,15 @@ double tokens_of_run(const ExpertTokens& tokens, std::int64_t steps) {
 
 void check_schedule(const ExpertTokens& tokens, const PecSchedule& schedule,
                     const std::vector<CheckpointFault>& faults) {
-  GOODPUT_CHECK(schedule.interval >= 1, "checkpoints are steps apart");
+  GOODPUT_CHECK(schedule.interval >= 1, "the checkpoint interval must be at least 1 step");
   if (!tokens.empty()) {
     GOODPUT_CHECK(1 <= schedule.k.persist && schedule.k.persist <= schedule.k.snapshot &&
                       schedule.k.snapshot <= std::ssize(tokens.front()),
-                  "1 <= K_persist <= K_snapshot <= experts");
+                  "K must satisfy 1 <= K_persist <= K_snapshot <= experts");
   }
   for (std::size_t i = 0; i < faults.size(); ++i) {
     GOODPUT_CHECK(faults[i].step <= schedule.steps && (i == 0 || faults[i].step > faults[i - 1].step),
-                  "faults ascend and are inside the run");
+                  "faults must be within the run and in ascending order");
   }
 }
 

@@ -18,7 +18,7 @@ std::int64_t ceil_div(std::int64_t a, std::int64_t b) {
 
 // Adds the experts that a checkpoint saves to what their owners write.
 void add_experts(const ModuleBytes& modules, const SavedExperts& saved, std::vector<Bytes>& written) {
-  GOODPUT_CHECK(saved.size() == modules.expert_each.size(), "a selection of every MoE layer");
+  GOODPUT_CHECK(saved.size() == modules.expert_each.size(), "the selection must cover every MoE layer");
   const auto ranks = static_cast<std::int32_t>(written.size());
   for (std::size_t layer = 0; layer < saved.size(); ++layer) {
     for (const std::int32_t expert : saved[layer]) {
@@ -63,7 +63,8 @@ std::int32_t expert_owner(std::int32_t expert, std::int32_t experts, std::int32_
 
 SavedExperts select_sequential(std::size_t layers, std::int32_t experts, std::int32_t k,
                                std::int64_t checkpoint) {
-  GOODPUT_CHECK(k >= 0 && k <= experts && checkpoint >= 0, "0 to all experts of a layer");
+  GOODPUT_CHECK(k >= 0 && k <= experts && checkpoint >= 0,
+                "K must be from 0 to the number of experts in a layer");
   SavedExperts saved(layers);
   if (experts == 0) return saved;
   const std::int64_t turn = checkpoint % experts * k % experts;
@@ -88,7 +89,7 @@ SavedExperts select_load_aware(const ExpertTokens& unsaved, std::int32_t k, std:
   const std::size_t layers = unsaved.size();
   if (layers == 0) return {};
   const auto experts = static_cast<std::int32_t>(unsaved.front().size());
-  GOODPUT_CHECK(k >= 1 && k <= experts, "1 to all experts of a layer");
+  GOODPUT_CHECK(k >= 1 && k <= experts, "K must be from 1 to the number of experts in a layer");
   if (k == experts) return all_experts(layers, experts);
   std::vector<std::int64_t> capacity(index(ranks), load_aware_capacity(layers, experts, k, ranks));
   SavedExperts saved(layers);
@@ -111,7 +112,7 @@ SavedExperts select_load_aware(const ExpertTokens& unsaved, std::int32_t k, std:
 
 CheckpointShards shard_checkpoint(const ModuleBytes& modules, const SavedExperts& saved, Sharding sharding,
                                   std::int32_t ranks) {
-  GOODPUT_CHECK(ranks >= 1, "somebody must write");
+  GOODPUT_CHECK(ranks >= 1, "at least one rank must write");
   CheckpointShards shards;
   shards.written.assign(index(ranks), sharding == Sharding::kNone ? modules.dense_total() : Bytes{});
   if (sharding == Sharding::kEdps) shards.writer = deal_out(modules.dense, shards.written);
@@ -122,7 +123,7 @@ CheckpointShards shard_checkpoint(const ModuleBytes& modules, const SavedExperts
 
 RankWrites rank_writes(const ModuleBytes& modules, const CheckpointSeries& series, std::int64_t checkpoints,
                        Sharding sharding, std::int32_t ranks) {
-  GOODPUT_CHECK(checkpoints >= 1, "nothing to take the mean of");
+  GOODPUT_CHECK(checkpoints >= 1, "the mean needs at least one checkpoint");
   RankWrites writes;
   double sum = 0;
   for (std::int64_t checkpoint = 0; checkpoint < checkpoints; ++checkpoint) {

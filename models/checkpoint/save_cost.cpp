@@ -27,8 +27,8 @@ SimDuration save_stall(SaveMode mode, const SaveTimes& times, SimDuration forwar
 }
 
 std::int64_t least_interval(SaveMode mode, const SaveTimes& times, SimDuration step, double duty) {
-  GOODPUT_CHECK(step > SimDuration{0}, "a step takes time");
-  GOODPUT_CHECK(duty > 0 && duty <= 1, "storage is busy for a share of the time");
+  GOODPUT_CHECK(step > SimDuration{0}, "a step must take time");
+  GOODPUT_CHECK(duty > 0 && duty <= 1, "the storage duty must be above 0 and at most 1");
   // A duration of whole nanoseconds stays exact with duty 1.
   const SimDuration apart = duty == 1 ? times.persist
                                       : SimDuration{static_cast<SimDuration::rep>(
@@ -39,7 +39,7 @@ std::int64_t least_interval(SaveMode mode, const SaveTimes& times, SimDuration s
 
 std::int64_t persist_lag(SaveMode mode, const SaveTimes& times, SimDuration step,
                          SimDuration forward_backward) {
-  GOODPUT_CHECK(step > SimDuration{0}, "a step takes time");
+  GOODPUT_CHECK(step > SimDuration{0}, "a step must take time");
   if (mode == SaveMode::kSync) return 0;
   return ceil_div(times.total() - save_stall(mode, times, forward_backward), step);
 }

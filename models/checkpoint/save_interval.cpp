@@ -14,7 +14,7 @@ constexpr double kNever = std::numeric_limits<double>::infinity();
 bool has_failures(const FailureCosts& costs) {
   GOODPUT_CHECK(costs.mtbf_s > 0 && costs.save_s >= 0 && costs.restart_s >= 0 &&
                     std::isfinite(costs.save_s) && std::isfinite(costs.restart_s),
-                "costs of checkpoints that cannot be");
+                "the MTBF must be positive, and save and restart times finite and not negative");
   return std::isfinite(costs.mtbf_s);
 }
 
@@ -64,7 +64,7 @@ double optimal_interval_s(const FailureCosts& costs) {
 }
 
 std::int64_t interval_steps(IntervalRule rule, const FailureCosts& costs, double step_s) {
-  GOODPUT_CHECK(step_s > 0, "a step that takes no time");
+  GOODPUT_CHECK(step_s > 0, "a step must take time");
   const double steps = interval_s(rule, costs) / step_s;
   if (!has_failures(costs)) return 0;
   if (steps >= static_cast<double>(kMostIntervalSteps)) return kMostIntervalSteps;

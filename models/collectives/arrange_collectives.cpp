@@ -257,11 +257,11 @@ class Arranger {
       return Doubt{
           fmt::format("these kernels wait for other ranks outside NCCL, so their waiting looks like work: {}",
                       fmt::join(spinning, ", ")),
-          "profile a run that communicates by NCCL"};
+          "profile a run that communicates with NCCL"};
     if (is_interleaved && !joined_.is_on_device())
       return Doubt{
-          "gloo stamps the end of a message when somebody waits for it, and a pipeline with several model "
-          "chunks on a rank hides whose messages are late",
+          "gloo records the end of a message only when a rank waits for it, so with several model chunks per "
+          "rank it is unclear which messages are late",
           "profile on CUDA devices with NCCL"};
     return std::nullopt;
   }
@@ -272,8 +272,8 @@ class Arranger {
     for (const SlotWaits& waits : waits_) inferred += waits.inferred;
     if (observations < kLeastObservations)
       notes.push_back(
-          fmt::format("too few observations ({}; 4 are needed) to infer what waits for which collective; "
-                      "profile more steps",
+          fmt::format("too few observations ({}; 4 are needed) to infer which work waits for which "
+                      "collective; profile more steps",
                       observations));
     job.trace.has_inferred_waits = observations >= kLeastObservations && inferred > 0;
   }

@@ -83,8 +83,8 @@ std::string place_of_cut(const RankActivity& rank, const TrackCut& cut) {
 
 Error different_programs(std::int64_t step, const RankActivity& a, const std::string& what_a,
                          const RankActivity& b, const std::string& what_b) {
-  return Error{fmt::format("step {}: rank {} {} where rank {} {}: the ranks do not run the same program",
-                           step, a.rank, what_a, b.rank, what_b)};
+  return Error{fmt::format("step {}: rank {} {}, but rank {} {}: the ranks do not run the same program", step,
+                           a.rank, what_a, b.rank, what_b)};
 }
 
 }  // namespace
@@ -147,7 +147,7 @@ class RankJoiner {
 
  private:
   Status take_ranks(std::vector<RankActivity> activities) {
-    GOODPUT_CHECK(!activities.empty(), "no activity to join");
+    GOODPUT_CHECK(!activities.empty(), "at least one rank is needed");
     GOODPUT_TRY_STATUS(check_one_job(activities));
     std::map<std::int32_t, RankActivity> by_rank;
     take_notes(activities);
@@ -167,8 +167,8 @@ class RankJoiner {
     }
     if (!missing.empty())
       return Error{
-          fmt::format("traces of {} of {} ranks (missing: {}). Every rank waits for the others, so all "
-                      "are needed: profile all ranks (Megatron-LM: --profile-ranks)",
+          fmt::format("only {} of {} ranks have traces (missing: {}); all are needed because ranks wait for "
+                      "each other; profile all ranks (Megatron-LM: --profile-ranks)",
                       by_rank.size(), world, step_list(missing))};
     for (auto& [rank, activity] : by_rank) joined_.ranks_.push_back(std::move(activity));
     return Ok{};
@@ -179,13 +179,12 @@ class RankJoiner {
     for (const RankActivity& activity : activities) {
       const bool says_size = activity.world_size > 0 && first.world_size > 0;
       if (says_size && activity.world_size != first.world_size)
-        return Error{
-            fmt::format("world_size is {} here and {} in {}: these are traces of different jobs; name "
-                        "the files of one",
-                        activity.world_size, first.world_size, on_one_line(first.file)),
-            {.file = activity.file}};
+        return Error{fmt::format("world_size is {} here but {} in {}: these traces are from different jobs; "
+                                 "give the files of one job",
+                                 activity.world_size, first.world_size, on_one_line(first.file)),
+                     {.file = activity.file}};
       if (activity.on_device != first.on_device)
-        return Error{fmt::format("has {}, and {} has {}: use the same profiler activities on all ranks",
+        return Error{fmt::format("has {}, but {} has {}; use the same profiler activities on all ranks",
                                  activity.on_device ? "GPU kernels" : "no GPU kernels",
                                  on_one_line(first.file), activity.on_device ? "none" : "some"),
                      {.file = activity.file}};
@@ -211,8 +210,9 @@ class RankJoiner {
     for (const RankActivity::Step& step : from.steps) {
       if (std::ranges::find(to.steps, step.number, &RankActivity::Step::number) != to.steps.end())
         return Error{
-            fmt::format("step {} of rank {} is also in {}: these are files of two runs; name those of one",
-                        step.number, to.rank, on_one_line(to.file)),
+            fmt::format(
+                "step {} of rank {} is also in {}: these files are from two runs; give the files of one run",
+                step.number, to.rank, on_one_line(to.file)),
             {.file = from.file}};
     }
     const auto cuts = static_cast<std::uint32_t>(to.cuts.size());
@@ -311,8 +311,9 @@ class RankJoiner {
         if (part.peer < 0 || part.peer >= static_cast<std::int32_t>(joined_.ranks_.size()) ||
             part.peer == rank.rank)
           return Error{
-              fmt::format("a message between rank {} and rank {} in a job of {} ranks: the trace is damaged",
-                          rank.rank, part.peer, joined_.ranks_.size()),
+              fmt::format(
+                  "has a message between rank {} and rank {}, but the job has {} ranks: the trace is damaged",
+                  rank.rank, part.peer, joined_.ranks_.size()),
               {.file = rank.file}};
       }
     }
@@ -457,7 +458,8 @@ class RankJoiner {
   [[nodiscard]] std::string what_is_unusual(const Roles& roles, std::size_t step) const {
     for (std::size_t rank = 0; rank < roles.hashes.size(); ++rank) {
       if (roles.hashes[rank][step] != roles.of_slot[joined_.slot_of_[rank]])
-        return fmt::format("in step {} rank {} launches other communication than usual", common_[step], rank);
+        return fmt::format("in step {} rank {} launches different communication than usual", common_[step],
+                           rank);
     }
     return "";
   }
@@ -477,7 +479,7 @@ class RankJoiner {
           return first_difference(common_[step], joined_.ranks_[rank], joined_.ranks_[*usual_rank]);
       }
     }
-    return Error{fmt::format("the collectives of all {} steps differ: profile more steps, after the warm-up",
+    return Error{fmt::format("the collectives differ in all {} steps; profile more steps, after the warm-up",
                              common_.size())};
   }
 

@@ -164,11 +164,11 @@ class TimeMatcher {
     }
     if (best != nullptr) return best->family;
     const std::uint32_t rank = joined_.slots()[open].ranks.front();
-    return Error{fmt::format(
-        "step {}: cannot tell which ranks take part in {} of rank {}: the ranks do not run the same program, "
-        "or their clocks are more than 10 ms apart",
-        joined_.steps()[0], describe_part(joined_.ranks()[rank], joined_.part(rank, 0, next_part(rank))),
-        rank)};
+    return Error{
+        fmt::format("step {}: cannot determine which ranks take part in {} on rank {}: the ranks do not run "
+                    "the same program, or their clocks are more than 10 ms apart",
+                    joined_.steps()[0],
+                    describe_part(joined_.ranks()[rank], joined_.part(rank, 0, next_part(rank))), rank)};
   }
 
   const JoinedRanks& joined_;

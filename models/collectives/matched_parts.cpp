@@ -85,10 +85,9 @@ class Matcher {
       if (!more.empty()) text += fmt::format(" with {} {}", more, part(one, step).sequence);
       return text;
     };
-    return Error{
-        fmt::format("step {}: rank {} launches {} where rank {} launches {}: the ranks do not run the "
-                    "same program",
-                    joined_.steps()[step], a.rank, what(a), b.rank, what(b))};
+    return Error{fmt::format(
+        "step {}: rank {} launches {}, but rank {} launches {}: the ranks do not run the same program",
+        joined_.steps()[step], a.rank, what(a), b.rank, what(b))};
   }
 
   Status check_members(const CollectiveKey& key, const std::vector<PartOfRank>& members) const {
@@ -100,11 +99,10 @@ class Matcher {
     const PartOfRank& first = members.front();
     for (const std::int32_t rank : group.second) {
       if (!has(rank))
-        return Error{
-            fmt::format("step {}: rank {} launches {}, and rank {} does not: the ranks do not run the "
-                        "same program",
-                        joined_.steps()[0], first.rank,
-                        describe_part(joined_.ranks()[first.rank], part(first, 0)), rank)};
+        return Error{fmt::format(
+            "step {}: rank {} launches {}, but rank {} does not: the ranks do not run the same program",
+            joined_.steps()[0], first.rank, describe_part(joined_.ranks()[first.rank], part(first, 0)),
+            rank)};
     }
     const RankActivity& rank = joined_.ranks()[first.rank];
     for (const PartOfRank& one : members) {
@@ -137,7 +135,7 @@ class Matcher {
   [[nodiscard]] Error lone_message(const PartOfRank& one, const std::string& peer) const {
     const CommunicationPart& own = part(one, 0);
     return Error{fmt::format(
-        "step {}: rank {} launches {}, and rank {} has no matching {}: the ranks do not run the same program",
+        "step {}: rank {} launches {}, but rank {} has no matching {}: the ranks do not run the same program",
         joined_.steps()[0], one.rank, describe_part(joined_.ranks()[one.rank], own), own.peer, peer)};
   }
 
@@ -165,8 +163,8 @@ Result<std::vector<SlotGroup>> group_by_slot(const JoinedRanks& joined, const Ma
   std::map<Member, std::vector<Member>> members_of;
   const auto crosswise = [&](const PartOfRank& one) {
     return Error{
-        fmt::format("step {}: {} on rank {} goes to another stage than on the other replicas; such jobs are "
-                    "not supported",
+        fmt::format("step {}: {} on rank {} goes to a different stage than on the other replicas; such jobs "
+                    "are not supported",
                     joined.steps()[0],
                     describe_part(joined.ranks()[one.rank], joined.part(one.rank, 0, one.part)), one.rank)};
   };

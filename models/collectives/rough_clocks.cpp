@@ -110,7 +110,7 @@ Status align_roughly(JoinedRanks& joined, std::vector<std::string>& notes) {
     if (std::abs(offsets[rank]) <= kLargeNs) continue;
     joined.shift_clock(rank, static_cast<std::int64_t>(offsets[rank]));
     notes.push_back(
-        fmt::format("the clock of rank {} is {:+.1f} ms off and was aligned", rank, 1e-6 * offsets[rank]));
+        fmt::format("the clock of rank {} is off by {:+.1f} ms and was aligned", rank, 1e-6 * offsets[rank]));
   }
   return Ok{};
 }

@@ -118,14 +118,14 @@ bool is_same_gpu(std::string_view one, std::string_view other) {
 Status check_machine(const Calibration& calibration, const ClusterSpec& cluster) {
   const MeasuredMachine& machine = calibration.machine;
   if (machine.mig.value_or(false))
-    return Error{"is true: a part of a GPU was measured, which stands for no whole one",
-                 {.pointer = "/machine/mig"}};
+    return Error{
+        "is true: these times are from a part of a GPU (a MIG instance) and do not apply to a whole GPU",
+        {.pointer = "/machine/mig"}};
   const auto is_cluster = [&](const std::string& gpu) { return is_same_gpu(gpu, cluster.gpu.name); };
   if (is_cluster(machine.gpu) ||
       std::any_of(machine.stands_for.begin(), machine.stands_for.end(), is_cluster))
     return Ok{};
-  return Error{fmt::format("is {}, but the cluster has GPU {}; measure that one, or name it in "
-                           "\"stands_for\"",
+  return Error{fmt::format("is {}, but the cluster has GPU {}; measure that GPU, or add it to \"stands_for\"",
                            in_quotes(machine.gpu), in_quotes(cluster.gpu.name)),
                {.pointer = "/machine/gpu"}};
 }
@@ -264,7 +264,7 @@ Result<std::unique_ptr<CostModel>> make_calibrated(const CostInputs& inputs) {
 
 CostModelInfo cost_model_calibrated() {
   return {.name = "calibrated",
-          .summary = "measured tables, interpolated; the roofline where they end",
+          .summary = "measured tables, interpolated; the roofline model outside their range",
           .make = make_calibrated,
           .reads_calibration = true};
 }

@@ -38,7 +38,7 @@ std::int64_t size_by(SizeKey key, const MeasuredPoint& point) {
     case SizeKey::kM:
       return point.m;
   }
-  GOODPUT_CHECK(false, "no such key");
+  GOODPUT_CHECK(false, "unknown size key");
 }
 
 Status check_point(const Measurement& measurement, std::size_t index) {
@@ -48,16 +48,17 @@ Status check_point(const Measurement& measurement, std::size_t index) {
   const std::string at = fmt::format("/points/{}", index);
   if (key == SizeKey::kNone) {
     if (measurement.points.size() == 1 && point.size() == 0) return Ok{};
-    return Error{fmt::format("want one point without a size for op \"{}\"", to_string(measurement.op)),
+    return Error{fmt::format("must be one point without a size for op \"{}\"", to_string(measurement.op)),
                  {.pointer = "/points"}};
   }
   if (size_by(key, point) == 0 || size_by(key, point) != point.size())
-    return Error{fmt::format("want \"{}\" for its size and no other, as for every point of op \"{}\"",
-                             key_name, to_string(measurement.op)),
-                 {.pointer = at}};
+    return Error{
+        fmt::format("must have the size key \"{}\" and no other size key, like every point of op \"{}\"",
+                    key_name, to_string(measurement.op)),
+        {.pointer = at}};
   if (index > 0 && point.size() <= measurement.points[index - 1].size())
-    return Error{fmt::format("is {}, want more than the {} before: points ascend", point.size(),
-                             measurement.points[index - 1].size()),
+    return Error{fmt::format("is {0}, but must be more than the size of the previous point ({1})",
+                             point.size(), measurement.points[index - 1].size()),
                  {.pointer = fmt::format("{}/{}", at, key_name)}};
   return Ok{};
 }
@@ -66,16 +67,18 @@ Status check_params(Measurement& measurement) {
   const OrderedJson given = config::write(config_fields(measurement.params));
   for (const std::string_view key : split(info(measurement.op).params, ' ')) {
     if (!key.empty() && !given.contains(key))
-      return Error{fmt::format("is missing; op \"{}\" wants it", to_string(measurement.op)),
+      return Error{fmt::format("is missing; op \"{}\" requires it", to_string(measurement.op)),
                    {.pointer = fmt::format("/params/{}", key)}};
   }
   const MeasuredParams& params = measurement.params;
   if (is_collective(measurement.op) && params.ranks < 2)
-    return Error{"is 1; a collective of one rank is a copy and says nothing of a network",
-                 {.pointer = "/params/ranks"}};
+    return Error{
+        "must be 2 or more, not 1: a collective on one rank is a copy and does not measure a network",
+        {.pointer = "/params/ranks"}};
   if (params.per_node > params.ranks)
-    return Error{fmt::format("is {}, of only {} ranks", params.per_node, params.ranks),
-                 {.pointer = "/params/per_node"}};
+    return Error{
+        fmt::format("must be at most the number of ranks ({1}), not {0}", params.per_node, params.ranks),
+        {.pointer = "/params/per_node"}};
   return Ok{};
 }
 
@@ -101,7 +104,7 @@ bool is_plain(const Measurement& measurement) {
 
 Status config_finish(Measurement& measurement) {
   GOODPUT_TRY_STATUS(check_params(measurement));
-  if (measurement.points.empty()) return Error{"is empty, want at least one point", {.pointer = "/points"}};
+  if (measurement.points.empty()) return Error{"must have at least one point", {.pointer = "/points"}};
   for (std::size_t index = 0; index < measurement.points.size(); ++index)
     GOODPUT_TRY_STATUS(check_point(measurement, index));
   return Ok{};
@@ -110,8 +113,7 @@ Status config_finish(Measurement& measurement) {
 Status config_finish(AssumedNumber& assumed) {
   const std::vector<double>& range = assumed.range;
   if (range.empty()) return Ok{};
-  if (range.size() != 2 || range[0] > range[1])
-    return Error{"want the least and the most it may be, in this order", {.pointer = "/range"}};
+  if (range.size() != 2 || range[0] > range[1]) return Error{"must be [min, max]", {.pointer = "/range"}};
   if (assumed.value >= range[0] && assumed.value <= range[1]) return Ok{};
   return Error{fmt::format("is {}, outside its range {} to {}", assumed.value, range[0], range[1]),
                {.pointer = "/value"}};
@@ -122,7 +124,7 @@ Status config_finish(Calibration& calibration) {
   for (std::size_t later = 1; later < ops.size(); ++later) {
     for (std::size_t earlier = 0; earlier < later; ++earlier) {
       if (ops[earlier].op == ops[later].op && ops[earlier].params == ops[later].params)
-        return Error{fmt::format("has op and params of /ops/{}; every table is given once", earlier),
+        return Error{fmt::format("has the same op and params as /ops/{}; give each table only once", earlier),
                      {.pointer = fmt::format("/ops/{}", later)}};
     }
   }

@@ -23,11 +23,11 @@ struct RefusedTier {
   std::string_view why;
 };
 constexpr RefusedTier kRefusedTiers[] = {
-    {"correctness_only", "the ranks took turns on one GPU, which is no cost of a network"},
-    {"emulated", "the kernels ran on a CPU, which says nothing of a GPU"}};
+    {"correctness_only", "the ranks took turns on one GPU, so no network was measured"},
+    {"emulated", "the kernels ran on a CPU, not on a GPU"}};
 
 Error not_an_array(const Place& place, std::string_view of) {
-  return place.error(fmt::format("is no array, want an array of {}", of));
+  return place.error(fmt::format("must be an array of {}", of));
 }
 
 // REQUIRES: `read_one` reads an element into its last argument.
@@ -46,14 +46,14 @@ Status read_array(const Json& from, Place& place, std::vector<T>& values, std::s
 
 Value texts(std::vector<std::string>& values) {
   const auto read = [&values](const Json& from, Place& place) {
-    return read_array(from, place, values, "texts", [](const Json& one, Place& at, std::string& value) {
+    return read_array(from, place, values, "strings", [](const Json& one, Place& at, std::string& value) {
       return config::text(value).read(one, at);
     });
   };
   const auto write = [&values](OrderedJson& into) {
     if (!values.empty()) into = values;
   };
-  return {"an array of texts", read, write, {}};
+  return {"an array of strings", read, write, {}};
 }
 
 Value interval(std::vector<double>& values) {
@@ -94,63 +94,66 @@ Status check_tier(const Json& timed, const Place& place) {
   if (!timed.is_object()) return Ok{};
   const auto tier = timed.find("tier");
   Place at = place.at("tier");
-  if (tier == timed.end()) return at.error("is missing; say where the times come from");
+  if (tier == timed.end()) return at.error("is missing; it must state where the times come from");
   const auto refused = std::find_if(std::begin(kRefusedTiers), std::end(kRefusedTiers),
                                     [&tier](const RefusedTier& one) { return *tier == one.name; });
   if (refused == std::end(kRefusedTiers)) return Ok{};
-  return at.error(fmt::format("is \"{}\": {}", refused->name, refused->why));
+  return at.error(fmt::format("\"{}\" times cannot be used: {}", refused->name, refused->why));
 }
 
 }  // namespace
 
 Fields config_fields(MeasuredMachine& machine) {
   return {
-      {"gpu", Need::kRequired, config::text(machine.gpu), "as the driver calls it: \"NVIDIA H200\""},
+      {"gpu", Need::kRequired, config::text(machine.gpu),
+       "name of the GPU as the driver reports it: \"NVIDIA H200\""},
       {"stands_for", Need::kOptional, texts(machine.stands_for),
-       "other GPUs that it may be taken for, at tier assumed: \"H100\""},
-      {"gpus", Need::kOptional, stated::count(machine.gpus), "in a node"},
+       "other GPUs that these times may be used for, at tier assumed: \"H100\""},
+      {"gpus", Need::kOptional, stated::count(machine.gpus), "GPUs per node"},
       {"sm", Need::kOptional, stated::count(machine.multiprocessors), "multiprocessors"},
       {"hbm_gib", Need::kOptional, stated::positive(machine.memory_gib), "GPU memory"},
-      {"driver", Need::kOptional, stated::text(machine.driver), "version"},
-      {"cuda", Need::kOptional, stated::text(machine.cuda), "version"},
-      {"nccl", Need::kOptional, stated::text(machine.nccl), "version"},
-      {"sm_mhz", Need::kOptional, stated::positive(machine.sm_mhz), "clock read while measuring"},
-      {"memory_mhz", Need::kOptional, stated::positive(machine.memory_mhz), "clock read while measuring"},
-      {"power_w", Need::kOptional, stated::positive(machine.power_w), "the limit"},
-      {"ecc", Need::kOptional, stated::flag(machine.ecc), "memory corrects errors"},
-      {"mig", Need::kOptional, stated::flag(machine.mig), "the GPU is cut up into instances"},
+      {"driver", Need::kOptional, stated::text(machine.driver), "driver version"},
+      {"cuda", Need::kOptional, stated::text(machine.cuda), "CUDA version"},
+      {"nccl", Need::kOptional, stated::text(machine.nccl), "NCCL version"},
+      {"sm_mhz", Need::kOptional, stated::positive(machine.sm_mhz), "SM clock during the measurement"},
+      {"memory_mhz", Need::kOptional, stated::positive(machine.memory_mhz),
+       "memory clock during the measurement"},
+      {"power_w", Need::kOptional, stated::positive(machine.power_w), "power limit"},
+      {"ecc", Need::kOptional, stated::flag(machine.ecc), "whether ECC is on"},
+      {"mig", Need::kOptional, stated::flag(machine.mig),
+       "whether the GPU is partitioned into MIG instances"},
       {"bf16_tflops", Need::kOptional, stated::positive(machine.bf16_tflops),
-       "the vendor's rating; absent: that of the cluster's GPU"},
+       "vendor rating (default: that of the cluster's GPU)"},
       {"memory_gb_per_s", Need::kOptional, stated::positive(machine.memory_gb_per_s),
-       "the vendor's rating; absent: that of the cluster's GPU"},
+       "vendor rating (default: that of the cluster's GPU)"},
   };
 }
 
 Fields config_fields(MeasurementRun& run) {
   return {
-      {"git", Need::kOptional, stated::text(run.git), "revision of what measured"},
-      {"utc", Need::kOptional, stated::text(run.utc), "when it started"},
-      {"argv", Need::kOptional, texts(run.argv), "its command line"},
+      {"git", Need::kOptional, stated::text(run.git), "revision of the program that took the measurements"},
+      {"utc", Need::kOptional, stated::text(run.utc), "start time"},
+      {"argv", Need::kOptional, texts(run.argv), "command line"},
   };
 }
 
 Fields config_fields(MeasurementMethod& method) {
   return {
-      {"warm_up", Need::kOptional, stated::count(method.warm_up), "calls before the first sample"},
-      {"samples", Need::kOptional, stated::count(method.samples), "a point, at least"},
-      {"timer", Need::kOptional, stated::text(method.timer), "what took the times"},
-      {"caches", Need::kOptional, stated::text(method.caches), "how data were kept out of the L2 cache"},
-      {"stop", Need::kOptional, stated::text(method.stop), "the stopping rule"},
-      {"notes", Need::kOptional, stated::text(method.notes), "anything else"},
+      {"warm_up", Need::kOptional, stated::count(method.warm_up), "warm-up calls before the first sample"},
+      {"samples", Need::kOptional, stated::count(method.samples), "minimum number of samples per point"},
+      {"timer", Need::kOptional, stated::text(method.timer), "timer that was used"},
+      {"caches", Need::kOptional, stated::text(method.caches), "how data was kept out of the L2 cache"},
+      {"stop", Need::kOptional, stated::text(method.stop), "stopping rule"},
+      {"notes", Need::kOptional, stated::text(method.notes), "other notes"},
   };
 }
 
 Fields config_fields(MeasuredCeilings& ceilings) {
   return {
       {"copy_1r1w_gb_per_s", Need::kOptional, stated::positive(ceilings.copy_1r1w_gb_per_s),
-       "bytes read and written"},
+       "copy kernel: one read and one write per element"},
       {"copy_1r8w_gb_per_s", Need::kOptional, stated::positive(ceilings.copy_1r8w_gb_per_s),
-       "read once, written 8 times"},
+       "copy kernel: one read and eight writes per element"},
       {"gemm_bf16_tflops", Need::kOptional, stated::positive(ceilings.gemm_bf16_tflops),
        "a large square GEMM"},
   };
@@ -158,21 +161,22 @@ Fields config_fields(MeasuredCeilings& ceilings) {
 
 Fields config_fields(Measurement& measurement) {
   return {
-      {"op", Need::kRequired, config::choice(measurement.op, kMeasuredOpNames), "what was timed"},
-      {"params", Need::kOptional, config::object(measurement.params), "its shape, but for the size"},
-      {"source", Need::kOptional, stated::text(measurement.source), "where the times come from"},
-      {"points", Need::kRequired, objects(measurement.points, "points"), "by ascending size"},
-      {"fit", Need::kOptional, objects(measurement.fit, "fits"), "lines through the points, for people"},
+      {"op", Need::kRequired, config::choice(measurement.op, kMeasuredOpNames), "operation that was timed"},
+      {"params", Need::kOptional, config::object(measurement.params),
+       "shape of the operation, without its size"},
+      {"source", Need::kOptional, stated::text(measurement.source), "source of the times"},
+      {"points", Need::kRequired, objects(measurement.points, "points"), "points in ascending order of size"},
+      {"fit", Need::kOptional, objects(measurement.fit, "fits"), "fitted lines, for information only"},
       config::tier(measurement.tier),
   };
 }
 
 Fields config_fields(AssumedNumber& assumed) {
   return {
-      {"name", Need::kRequired, config::text(assumed.name), "with its unit: all_to_all_peer_us"},
+      {"name", Need::kRequired, config::text(assumed.name), "name with its unit: all_to_all_peer_us"},
       {"value", Need::kRequired, config::number(assumed.value, {}), ""},
-      {"range", Need::kOptional, interval(assumed.range), "to sweep"},
-      {"cite", Need::kOptional, stated::text(assumed.cite), "who says so"},
+      {"range", Need::kOptional, interval(assumed.range), "range to sweep: [min, max]"},
+      {"cite", Need::kOptional, stated::text(assumed.cite), "reference for the value"},
       config::tier(assumed.tier),
   };
 }
@@ -181,17 +185,19 @@ Fields config_fields(Calibration& calibration) {
   const auto schema = [](std::size_t) {};
   return {
       {"schema", Need::kRequired, config::choice([] { return std::size_t{0}; }, schema, kSchema), ""},
-      {"source", Need::kOptional, stated::text(calibration.source), "where the numbers come from"},
+      {"source", Need::kOptional, stated::text(calibration.source), "source of the numbers"},
       {"licence", Need::kOptional, stated::text(calibration.licence),
-       "of the numbers, where others published them"},
-      {"machine", Need::kRequired, config::object(calibration.machine), "what was measured"},
-      {"run", Need::kOptional, config::object(calibration.run), "by which program, when"},
-      {"method", Need::kOptional, config::object(calibration.method), "how"},
-      {"ceilings", Need::kOptional, config::object(calibration.ceilings), "the best of simple programs"},
-      {"ops", Need::kRequired, objects(calibration.ops, "ops", check_tier), "a table each"},
+       "license of the numbers, if others published them"},
+      {"machine", Need::kRequired, config::object(calibration.machine), "machine that was measured"},
+      {"run", Need::kOptional, config::object(calibration.run), "program and time of the measurement"},
+      {"method", Need::kOptional, config::object(calibration.method), "measurement method"},
+      {"ceilings", Need::kOptional, config::object(calibration.ceilings), "best results of simple programs"},
+      {"ops", Need::kRequired, objects(calibration.ops, "ops", check_tier),
+       "one table for each operation and shape"},
       {"checks", Need::kOptional, objects(calibration.checks, "checks", check_tier),
-       "whole steps that ran on the machine"},
-      {"assumed", Need::kOptional, objects(calibration.assumed, "assumed numbers"), "what nobody measured"},
+       "training steps that ran on the machine"},
+      {"assumed", Need::kOptional, objects(calibration.assumed, "assumed numbers"),
+       "numbers that were assumed, not measured"},
   };
 }
 

@@ -53,7 +53,8 @@ config::Fields config_fields(StatedEfficiency& stated) {
                                      kEfficiencyKeys[i].range),
                       kEfficiencyKeys[i].meaning});
   }
-  fields.push_back({"tier", Need::kOptional, tier_value(stated.tier), "how well founded its numbers are"});
+  fields.push_back(
+      {"tier", Need::kOptional, tier_value(stated.tier), "how reliable the numbers of this object are"});
   return fields;
 }
 

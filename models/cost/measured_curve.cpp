@@ -16,10 +16,10 @@ double log_mean(double below, double above, double weight_of_above) {
 }
 
 MeasuredCurve::MeasuredCurve(std::vector<CurvePoint> points) : points_(std::move(points)) {
-  GOODPUT_CHECK(!points_.empty(), "a curve needs a point");
+  GOODPUT_CHECK(!points_.empty(), "a measured curve must have at least one point");
   double before = 0;
   for (const CurvePoint& point : points_) {
-    GOODPUT_CHECK(point.size > before && point.value > 0, "points ascend and are positive");
+    GOODPUT_CHECK(point.size > before && point.value > 0, "points must be positive and in ascending order");
     before = point.size;
   }
 }

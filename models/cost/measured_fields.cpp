@@ -21,7 +21,7 @@ Value no_wrong_results() {
   const auto read = [](const Json& from, const Place& place) -> Status {
     if (from == 0) return Ok{};
     return place.error(
-        fmt::format("is {}, want 0: the time of a wrong result counts for nothing", from.dump()));
+        fmt::format("must be 0, not {}: a time is not valid if the results were wrong", from.dump()));
   };
   return {"0", read, {}, {}};
 }
@@ -34,17 +34,19 @@ Fields joined(Fields first, const Fields& second) {
 Fields shape_fields(MeasuredParams& params) {
   using stated::count;
   return {
-      {"ranks", Need::kOptional, count(params.ranks, kMostRanks), "GPUs that take part"},
-      {"per_node", Need::kOptional, count(params.per_node, kMostRanks), "of them in one node; absent: all"},
-      {"n", Need::kOptional, count(params.n), "columns of a GEMM's result"},
-      {"k", Need::kOptional, count(params.k), "what a GEMM sums over"},
+      {"ranks", Need::kOptional, count(params.ranks, kMostRanks), "number of GPUs that take part"},
+      {"per_node", Need::kOptional, count(params.per_node, kMostRanks),
+       "how many of these GPUs are in one node (default: all)"},
+      {"n", Need::kOptional, count(params.n), "columns of a GEMM's output"},
+      {"k", Need::kOptional, count(params.k), "inner dimension of a GEMM"},
       {"experts", Need::kOptional, count(params.experts), ""},
-      {"top_k", Need::kOptional, count(params.top_k), "experts a token"},
-      {"hidden", Need::kOptional, count(params.hidden), "values a token"},
+      {"top_k", Need::kOptional, count(params.top_k), "experts per token"},
+      {"hidden", Need::kOptional, count(params.hidden), "values per token"},
       {"heads", Need::kOptional, count(params.heads), ""},
-      {"kv_heads", Need::kOptional, count(params.kv_heads), "of keys and values; absent: as many as heads"},
+      {"kv_heads", Need::kOptional, count(params.kv_heads),
+       "heads of keys and values (default: as many as heads)"},
       {"head_dim", Need::kOptional, count(params.head_dim), ""},
-      {"dtype", Need::kOptional, stated::choice(params.dtype, kMeasuredTypeNames), "of the data"},
+      {"dtype", Need::kOptional, stated::choice(params.dtype, kMeasuredTypeNames), "data type"},
   };
 }
 
@@ -53,20 +55,20 @@ Fields manner_fields(MeasuredParams& params) {
   using stated::choice;
   using stated::flag;
   return {
-      {"kind", Need::kOptional, choice(params.norm, kMeasuredNormNames), "of a norm"},
+      {"kind", Need::kOptional, choice(params.norm, kMeasuredNormNames), "kind of norm"},
       {"causal", Need::kOptional, flag(params.is_causal), "attention to earlier tokens only"},
-      {"backward", Need::kOptional, flag(params.is_backward), "the gradients; absent: the forward pass"},
+      {"backward", Need::kOptional, flag(params.is_backward), "backward pass (default: forward pass)"},
       {"layout", Need::kOptional, choice(params.layout, kMeasuredLayoutNames),
-       "of a GEMM: that of the inputs' or of the weights' gradient; absent: the forward pass"},
+       "GEMM layout: that of the input gradient or of the weight gradient (default: forward pass)"},
       {"loads", Need::kOptional, stated::text(params.loads),
-       "the routing model whose loads the experts have; absent: equal ones"},
+       "routing model that sets the expert loads (default: equal loads)"},
       {"policy", Need::kOptional, choice(params.policy, kMeasuredPolicyNames),
-       "how the dispatcher shares tokens out over replicas"},
-      {"sustained", Need::kOptional, flag(params.is_sustained), "back to back, until the clock has settled"},
-      {"pinned", Need::kOptional, flag(params.is_pinned), "host memory is page-locked"},
+       "how the dispatcher divides tokens among replicas"},
+      {"sustained", Need::kOptional, flag(params.is_sustained), "run back to back until the clock settled"},
+      {"pinned", Need::kOptional, flag(params.is_pinned), "host memory is pinned"},
       {"beside_gemm", Need::kOptional, flag(params.is_beside_gemm), "a GEMM ran at the same time"},
       {"beside_copy", Need::kOptional, choice(params.beside_copy, kMeasuredCopyNames),
-       "such a copy ran at the same time"},
+       "kind of copy that ran at the same time"},
   };
 }
 
@@ -85,12 +87,13 @@ template <typename Timed>
 Fields time_fields(Timed& timed) {
   using stated::positive;
   return {
-      {"median_us", Need::kRequired, config::number(timed.median_us, config::above(0)), "of one op or step"},
+      {"median_us", Need::kRequired, config::number(timed.median_us, config::above(0)),
+       "median time of one op or step"},
       {"p05_us", Need::kOptional, positive(timed.p05_us), "5th percentile"},
       {"p95_us", Need::kOptional, positive(timed.p95_us), "95th percentile"},
-      {"min_us", Need::kOptional, positive(timed.min_us), "the shortest"},
-      {"n", Need::kOptional, stated::count(timed.samples), "samples"},
-      {"cv", Need::kOptional, stated::not_negative(timed.cv), "standard deviation over mean"},
+      {"min_us", Need::kOptional, positive(timed.min_us), "shortest time"},
+      {"n", Need::kOptional, stated::count(timed.samples), "number of samples"},
+      {"cv", Need::kOptional, stated::not_negative(timed.cv), "standard deviation divided by the mean"},
   };
 }
 
@@ -98,10 +101,10 @@ template <typename Timed>
 Status check_times(const Timed& timed) {
   const double least = std::max(timed.min_us, timed.p05_us);
   if (least > timed.median_us)
-    return Error{fmt::format("is {}, below p05_us or min_us ({})", timed.median_us, least),
+    return Error{fmt::format("must be at least p05_us and min_us ({1}), not {0}", timed.median_us, least),
                  {.pointer = "/median_us"}};
   if (timed.p95_us > 0 && timed.p95_us < timed.median_us)
-    return Error{fmt::format("is {}, below median_us ({})", timed.p95_us, timed.median_us),
+    return Error{fmt::format("must be at least median_us ({1}), not {0}", timed.p95_us, timed.median_us),
                  {.pointer = "/p95_us"}};
   return Ok{};
 }
@@ -116,10 +119,11 @@ Fields config_fields(MeasuredPoint& point) {
   return joined(
       joined(size_fields(point), time_fields(point)),
       {
-          {"nwrong", Need::kOptional, no_wrong_results(), "wrong values in the result"},
-          {"sm_mhz", Need::kOptional, stated::positive(point.sm_mhz), "clock while it was measured"},
-          {"power_w", Need::kOptional, stated::positive(point.power_w), "drawn by the GPU then"},
-          {"unsteady", Need::kOptional, stated::flag(point.is_unsteady), "rounds of it differ"},
+          {"nwrong", Need::kOptional, no_wrong_results(), "number of wrong values in the result"},
+          {"sm_mhz", Need::kOptional, stated::positive(point.sm_mhz), "SM clock during the measurement"},
+          {"power_w", Need::kOptional, stated::positive(point.power_w), "GPU power during the measurement"},
+          {"unsteady", Need::kOptional, stated::flag(point.is_unsteady),
+           "whether rounds of measurements differ"},
       });
 }
 
@@ -127,16 +131,16 @@ Fields config_fields(MeasuredFit& fit) {
   return {
       {"lo", Need::kRequired, config::number(fit.lo, config::at_least(0)), "smallest size"},
       {"hi", Need::kRequired, config::number(fit.hi, config::above(0)), "largest size"},
-      {"alpha_us", Need::kRequired, config::number(fit.alpha_us, config::at_least(0)), "at size 0"},
+      {"alpha_us", Need::kRequired, config::number(fit.alpha_us, config::at_least(0)), "time at size 0"},
       {"GBps_bus", Need::kRequired, config::number(fit.bus_gb_per_s, config::above(0)),
-       "bus bandwidth, as nccl-tests define it"},
+       "bus bandwidth as defined by nccl-tests"},
       {"max_rel", Need::kOptional, stated::not_negative(fit.max_rel), "largest relative error"},
   };
 }
 
 Fields config_fields(MeasuredCheck& check) {
-  return joined(joined({{"name", Need::kRequired, config::text(check.name), "of the step that ran"},
-                        {"source", Need::kOptional, stated::text(check.source), "what ran it"}},
+  return joined(joined({{"name", Need::kRequired, config::text(check.name), "name of the step"},
+                        {"source", Need::kOptional, stated::text(check.source), "program that ran the step"}},
                        time_fields(check)),
                 {config::tier(check.tier)});
 }

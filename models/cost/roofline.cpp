@@ -86,7 +86,7 @@ double RooflineCost::kernel_seconds(const Kernel& kernel) const {
     case Kernel::Kind::kMemory:
       return memory + idle;
   }
-  GOODPUT_CHECK(false, "no such kind of kernel");
+  GOODPUT_CHECK(false, "unknown kernel kind");
 }
 
 Cost RooflineCost::kernels(std::span<const Kernel> sequence) const {
@@ -106,7 +106,8 @@ Cost RooflineCost::collective(const CollectiveCall& call) const {
 CostModelInfo cost_model_roofline() {
   return {
       .name = "roofline",
-      .summary = "FLOPs and bytes against the GPU's ratings; latency and bandwidth of links",
+      .summary =
+          "kernels from FLOPs, bytes and the GPU's ratings; collectives from latency and bandwidth of links",
       .make = [](const CostInputs& inputs) -> Result<std::unique_ptr<CostModel>> {
         return std::unique_ptr<CostModel>(std::make_unique<RooflineCost>(inputs.cluster, inputs.roofline));
       }};

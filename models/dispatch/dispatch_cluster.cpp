@@ -57,7 +57,7 @@ class Emulation {
       receive(source, destination, std::span(buffer).subspan(offset, total));
       offset += total;
     }
-    GOODPUT_CHECK(offset == buffer.size(), "a rank sends all it has");
+    GOODPUT_CHECK(offset == buffer.size(), "a rank must send all its slots");
   }
 
   // The receiver cuts the message up by its own counts.
@@ -69,11 +69,12 @@ class Emulation {
     std::size_t offset = 0;
     for (std::size_t column = 0; column < own.size(); ++column) {
       const auto count = static_cast<std::size_t>(counts[column]);
-      GOODPUT_CHECK(offset + count <= message.size(), "sender and receiver agree on what there is");
+      GOODPUT_CHECK(offset + count <= message.size(),
+                    "a receiver must not expect more slots than it was sent");
       deliver(source, own[column].expert, message.subspan(offset, count));
       offset += count;
     }
-    GOODPUT_CHECK(offset == message.size(), "sender and receiver agree on the length of a message");
+    GOODPUT_CHECK(offset == message.size(), "sender and receiver must agree on the length of a message");
     result_.processed[static_cast<std::size_t>(destination)] += static_cast<std::int64_t>(offset);
     if (source == destination || message.empty()) return;
     result_.moved += static_cast<std::int64_t>(offset);
@@ -85,9 +86,9 @@ class Emulation {
     SlotId last = SlotId{source} * routed_.slots - 1;
     const SlotId end = (SlotId{source} + 1) * routed_.slots;
     for (const SlotId id : segment) {
-      GOODPUT_CHECK(id > last && id < end, "slots are their sender's and keep their order");
+      GOODPUT_CHECK(id > last && id < end, "slots must belong to their sender and stay in order");
       const auto slot = static_cast<std::size_t>(id);
-      GOODPUT_CHECK(routed_.expert_of[slot] == expert, "a slot comes to a replica of its expert");
+      GOODPUT_CHECK(routed_.expert_of[slot] == expert, "a slot must arrive at a replica of its expert");
       ++times_delivered_[slot];
       last = id;
     }
@@ -96,7 +97,8 @@ class Emulation {
   void check_all_delivered() {
     for (std::size_t slot = 0; slot < times_delivered_.size(); ++slot) {
       const bool kept = routed_.expert_of[slot] >= 0;
-      GOODPUT_CHECK(times_delivered_[slot] == (kept ? 1 : 0), "every slot is delivered once");
+      GOODPUT_CHECK(times_delivered_[slot] == (kept ? 1 : 0),
+                    "every slot that is not dropped must be delivered exactly once");
       ++(kept ? result_.delivered : result_.dropped);
     }
   }
@@ -118,7 +120,7 @@ Result<std::vector<Tokens>> count_slots(const RoutedSlots& routed) {
     for (const std::int32_t expert : routed.of_rank(rank)) {
       if (expert >= routed.experts) {
         return Error{
-            fmt::format("routed slots, rank {}: expert {}, want 0 to {}, or -1 for a slot that is dropped",
+            fmt::format("routed slots, rank {0}: expert must be 0 to {2}, or -1 for a dropped slot, not {1}",
                         rank, expert, routed.experts - 1)};
       }
       if (expert >= 0) ++row[expert];
@@ -131,8 +133,8 @@ Result<ClusterDispatch> emulate_cluster(const ExpertHosts& hosts, const RoutedSl
                                         DispatchPolicy policy) {
   const std::size_t slots = static_cast<std::size_t>(routed.ranks) * static_cast<std::size_t>(routed.slots);
   if (routed.expert_of.size() != slots) {
-    return Error{fmt::format("routed slots: has {} slots, want {} ranks x {}", routed.expert_of.size(),
-                             routed.ranks, routed.slots)};
+    return Error{fmt::format("routed slots: must have {1} ranks x {2} slots, not {0} slots",
+                             routed.expert_of.size(), routed.ranks, routed.slots)};
   }
   GOODPUT_TRY(const auto counts, count_slots(routed));
   const RoutedTokens tokens{routed.ranks, routed.experts, counts};
@@ -141,7 +143,8 @@ Result<ClusterDispatch> emulate_cluster(const ExpertHosts& hosts, const RoutedSl
 
   DispatchTables tables;
   GOODPUT_TRY_STATUS(tables.update(hosts, tokens));
-  GOODPUT_CHECK(std::ranges::equal(result.processed, tables.processed()), "every rank gets its capacity");
+  GOODPUT_CHECK(std::ranges::equal(result.processed, tables.processed()),
+                "both implementations must give every rank the same number of tokens");
   return result;
 }
 

@@ -33,7 +33,7 @@ Tokens DispatchSchedule::split_over_hosts(std::int32_t expert, const TokenQuota&
 
 RankDispatch::RankDispatch(const DispatchSchedule& schedule, std::int32_t rank)
     : schedule_(&schedule), rank_(rank) {
-  GOODPUT_CHECK(rank >= 0 && rank < schedule.hosts().ranks(), "the rank is one of the cluster's");
+  GOODPUT_CHECK(rank >= 0 && rank < schedule.hosts().ranks(), "the rank must be in the cluster");
   find_surpluses();
   count_sent();
   count_received();
@@ -136,7 +136,7 @@ std::vector<std::int64_t> RankDispatch::positions(std::span<const std::int32_t> 
       continue;
     }
     const auto e = static_cast<std::size_t>(expert);
-    GOODPUT_CHECK(e < seen.size() && seen[e] < routed[e], "the slots are those that were counted");
+    GOODPUT_CHECK(e < seen.size() && seen[e] < routed[e], "the slots must match the routed token counts");
     positions.push_back(next[entry_of_token(expert, seen[e]++)]++);
   }
   return positions;

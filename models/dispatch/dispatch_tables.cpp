@@ -7,13 +7,13 @@ namespace {
 
 Status check_shape(const ExpertHosts& hosts, const RoutedTokens& routed) {
   if (routed.ranks != hosts.ranks() || routed.experts != hosts.experts()) {
-    return Error{fmt::format("routed tokens: are of {} ranks x {} experts, the placement is of {} x {}",
+    return Error{fmt::format("routed tokens: are for {} ranks x {} experts, but the placement is for {} x {}",
                              routed.ranks, routed.experts, hosts.ranks(), hosts.experts())};
   }
   const std::size_t cells = static_cast<std::size_t>(routed.ranks) * static_cast<std::size_t>(routed.experts);
   if (routed.counts.size() == cells) return Ok{};
-  return Error{fmt::format("routed tokens: has {} counts, want {} ranks x {} experts", routed.counts.size(),
-                           routed.ranks, routed.experts)};
+  return Error{fmt::format("routed tokens: must have {1} ranks x {2} experts, not {0} counts",
+                           routed.counts.size(), routed.ranks, routed.experts)};
 }
 
 Status check_no_negative(const RoutedTokens& routed) {
@@ -23,7 +23,7 @@ Status check_no_negative(const RoutedTokens& routed) {
   std::size_t cell = 0;
   while (routed.counts[cell] >= 0) ++cell;
   const auto width = static_cast<std::size_t>(routed.experts);
-  return Error{fmt::format("routed tokens, rank {}, expert {}: {} tokens, want 0 or more", cell / width,
+  return Error{fmt::format("routed tokens, rank {}, expert {}: must be 0 or more, not {}", cell / width,
                            cell % width, routed.counts[cell])};
 }
 
@@ -39,9 +39,10 @@ Status check_expert(std::int32_t expert, std::int64_t tokens, std::int32_t repli
     case DispatchStatus::kTooManyTokens:
       break;
   }
-  return Error{fmt::format(
-      "expert {}: {} tokens for {} replicas, want at most {} for {}; dispatch smaller micro-batches", expert,
-      tokens, replicas, kMostTokens, kMostReplicas)};
+  return Error{
+      fmt::format("expert {}: has {} tokens for {} replicas, but at most {} tokens and {} replicas are "
+                  "supported; use smaller micro-batches",
+                  expert, tokens, replicas, kMostTokens, kMostReplicas)};
 }
 
 }  // namespace

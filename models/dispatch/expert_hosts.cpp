@@ -12,12 +12,13 @@ namespace {
 
 Status check_size(std::int32_t ranks, std::int32_t experts, std::int64_t columns, std::size_t given) {
   if (ranks < 1 || experts < 1 || columns < 0) {
-    return Error{
-        fmt::format("placement: {} ranks, {} experts and {} columns, want at least one rank and one expert",
-                    ranks, experts, columns)};
+    return Error{fmt::format(
+        "placement: must have at least 1 rank and 1 expert, not {} ranks, {} experts and {} columns", ranks,
+        experts, columns)};
   }
   if (given == static_cast<std::size_t>(ranks) * static_cast<std::size_t>(columns)) return Ok{};
-  return Error{fmt::format("placement: has {} values, want {} ranks x {}", given, ranks, columns)};
+  return Error{
+      fmt::format("placement: must have {1} ranks x {2} values, not {0} values", given, ranks, columns)};
 }
 
 }  // namespace
@@ -29,7 +30,8 @@ Result<ExpertHosts> ExpertHosts::from_slots(std::int32_t ranks, std::int32_t exp
                                             std::span<const std::int32_t> expert_at) {
   GOODPUT_TRY_STATUS(check_size(ranks, experts, slots, expert_at.size()));
   if (expert_at.size() > static_cast<std::size_t>(kMostReplicas)) {
-    return Error{fmt::format("placement: {} slots, want at most {}", expert_at.size(), kMostReplicas)};
+    return Error{
+        fmt::format("placement: must have at most {1} slots, not {0}", expert_at.size(), kMostReplicas)};
   }
   ExpertHosts hosts(ranks, experts);
   std::vector<std::int32_t> sorted(static_cast<std::size_t>(slots));
@@ -42,9 +44,9 @@ Result<ExpertHosts> ExpertHosts::from_slots(std::int32_t ranks, std::int32_t exp
       while (next < sorted.size() && sorted[next] == expert) ++next;
       if (expert == kEmptySlot) continue;
       if (expert < 0 || expert >= experts) {
-        return Error{
-            fmt::format("placement, rank {}: expert {} in a slot, want 0 to {}, or {} for an empty slot",
-                        rank, expert, experts - 1, kEmptySlot)};
+        return Error{fmt::format(
+            "placement, rank {0}: the expert in a slot must be 0 to {2}, or {3} for an empty slot, not {1}",
+            rank, expert, experts - 1, kEmptySlot)};
       }
       hosts.add(rank, expert, static_cast<std::int32_t>(next - slot));
     }

@@ -103,25 +103,26 @@ config::Fields config_fields(BurstFailures& failures) {
   static constexpr std::array<std::string_view, 3> kKindNames = {"rack", "zone", "fleet"};
   const auto no_bursts = [&failures] { return failures.per_hour == 0 ? "per_hour is 0" : ""; };
   return {{"nodes", Need::kOptional, config::integer(failures.nodes, 0, kMostNodes),
-           "0: those of the other failure models"},
+           "number of nodes; 0: the number of nodes of the other failure models"},
           {"kind", Need::kOptional, config::choice(failures.kind, kKindNames),
-           "what is lost; of a fleet, all nodes are", no_bursts},
+           "what a burst takes out: a rack, a zone, or the fleet (all nodes)", no_bursts},
           {"group_size", Need::kOptional, config::integer(failures.group_size, 0, kMostNodes),
-           "nodes of a rack or zone, by consecutive ids; the last may be smaller",
+           "nodes per rack or zone, with consecutive ids; the last one may be smaller",
            [&failures, no_bursts] {
              return failures.kind == BurstFailures::Kind::kFleet ? "kind is \"fleet\"" : no_bursts();
            }},
           {"per_hour", Need::kRequired, config::number(failures.per_hour, config::between(0, 3600)),
-           "bursts in the whole cluster; each strikes a random group"},
+           "failure bursts per hour in the whole cluster; each hits a random rack, a random zone or the "
+           "whole cluster, depending on the group"},
           {"outage_s", Need::kRequired,
            seconds_value(failures.outage_time, config::between(0, kMostFailureSeconds)),
-           "until the nodes are back"}};
+           "time until the nodes return"}};
 }
 
 Status config_finish(BurstFailures& failures) {
   const bool is_fleet = failures.kind == BurstFailures::Kind::kFleet;
   if (is_fleet || failures.group_size > 0 || failures.per_hour == 0) return Ok{};
-  return Error{"is missing, want the nodes of a rack or zone", {.pointer = "/group_size"}};
+  return Error{"is missing; set the number of nodes per rack or zone", {.pointer = "/group_size"}};
 }
 
 NodeId nodes_of_others(const BurstFailures& failures) {
@@ -149,7 +150,7 @@ Result<std::unique_ptr<FailureModel>> make_failures(const BurstFailures& failure
 FailureModelInfo failure_bursts() {
   return {
       .name = "bursts",
-      .summary = "all nodes of a rack, a zone or the fleet are lost at once",
+      .summary = "all nodes of a rack, a zone or the fleet fail at once",
       .example =
           R"({"model": "bursts", "nodes": 64, "kind": "rack", "group_size": 8, "per_hour": 0.05, "outage_s": 1200})",
       .make = make_failure_setup<BurstFailures>};

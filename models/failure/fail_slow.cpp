@@ -104,23 +104,30 @@ config::Fields config_fields(SlowFailures& failures) {
   using config::Need;
   static constexpr std::array<std::string_view, 2> kDurationNames = {"exponential", "fixed"};
   const auto never = [&failures] { return failures.per_node_day == 0 ? "per_node_day is 0" : ""; };
-  return {{"nodes", Need::kOptional, config::integer(failures.nodes, 0, kMostNodes),
-           "0: those of the other failure models"},
-          {"per_node_day", Need::kRequired, config::number(failures.per_node_day, config::between(0, 1e5)),
-           "how often a healthy node slows down"},
-          {"speed_min", Need::kOptional, optional_number(failures.speed_min, kSpeeds),
-           "slow speeds are uniform from here, of a healthy node's", never},
-          {"speed_max", Need::kOptional, optional_number(failures.speed_max, kSpeeds), "to here", never},
-          {"slowdowns", Need::kOptional,
-           config::numbers(failures.slowdowns, config::between(1e-3, 1 / kLeastSpeed)),
-           "or one of these is drawn: speed is 1 / slowdown, and at most 1", never},
-          {"whatif", Need::kOptional, config::path(failures.whatif),
-           "or one of `slowdown_by_worker` of this file of `goodput whatif --json`", never},
-          {"duration_s", Need::kOptional,
-           seconds_value(failures.mean_duration, {.least = 1e-3, .most = kMostFailureSeconds}), "the mean",
-           never},
-          {"duration", Need::kOptional, config::choice(failures.duration, kDurationNames),
-           "distribution of durations", never}};
+  return {
+      {"nodes", Need::kOptional, config::integer(failures.nodes, 0, kMostNodes),
+       "number of nodes; 0: the number of nodes of the other failure models"},
+      {"per_node_day", Need::kRequired, config::number(failures.per_node_day, config::between(0, 1e5)),
+       "how often a healthy node slows down, per day"},
+      {"speed_min", Need::kOptional, optional_number(failures.speed_min, kSpeeds),
+       "lowest speed of a slow node, as a fraction of normal speed, relative to a healthy one; speeds are "
+       "uniform up to speed_max",
+       never},
+      {"speed_max", Need::kOptional, optional_number(failures.speed_max, kSpeeds),
+       "highest speed of a slow node, as a fraction of normal speed", never},
+      {"slowdowns", Need::kOptional,
+       config::numbers(failures.slowdowns, config::between(1e-3, 1 / kLeastSpeed)),
+       "instead of speed_min and speed_max: slowdowns to draw from; the speed is 1 / slowdown, at most 1",
+       never},
+      {"whatif", Need::kOptional, config::path(failures.whatif),
+       "instead of speed_min and speed_max: a result of `goodput whatif --json`, whose `slowdown_by_worker` "
+       "is drawn from",
+       never},
+      {"duration_s", Need::kOptional,
+       seconds_value(failures.mean_duration, {.least = 1e-3, .most = kMostFailureSeconds}),
+       "mean time that a node stays slow", never},
+      {"duration", Need::kOptional, config::choice(failures.duration, kDurationNames),
+       "distribution of the time that a node stays slow", never}};
 }
 
 Status config_finish(SlowFailures& failures) {
@@ -128,15 +135,16 @@ Status config_finish(SlowFailures& failures) {
   const int ways = int{has_range} + int{!failures.slowdowns.empty()} + int{!failures.whatif.empty()};
   const bool is_needed = failures.per_node_day > 0;
   if (ways > 1 || (ways == 0 && is_needed)) {
-    return Error{fmt::format("{} how slow nodes get; want speed_min with speed_max, slowdowns, or whatif",
-                             ways == 0 ? "does not say" : "says in several ways")};
+    return Error{fmt::format("{} how slow nodes get; give speed_min with speed_max, slowdowns, or whatif",
+                             ways == 0 ? "does not define" : "defines in several ways")};
   }
   if (!has_range) return Ok{};
-  if (!failures.speed_min) return Error{"is missing, want it with speed_max", {.pointer = "/speed_min"}};
-  if (!failures.speed_max) return Error{"is missing, want it with speed_min", {.pointer = "/speed_max"}};
+  if (!failures.speed_min) return Error{"is missing; speed_max requires it", {.pointer = "/speed_min"}};
+  if (!failures.speed_max) return Error{"is missing; speed_min requires it", {.pointer = "/speed_max"}};
   if (*failures.speed_min <= *failures.speed_max) return Ok{};
-  return Error{fmt::format("is {}, above speed_max {}", *failures.speed_min, *failures.speed_max),
-               {.pointer = "/speed_min"}};
+  return Error{
+      fmt::format("must be at most speed_max ({1}), not {0}", *failures.speed_min, *failures.speed_max),
+      {.pointer = "/speed_min"}};
 }
 
 std::optional<FailureFile> file_of(const SlowFailures& failures) {

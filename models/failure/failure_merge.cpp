@@ -178,7 +178,7 @@ void MergedFailures::note_and_tell_speeds(SimTime time) {
 }  // namespace
 
 std::unique_ptr<FailureModel> merge_failures(std::vector<std::unique_ptr<FailureModel>> models) {
-  GOODPUT_CHECK(!models.empty(), "there is a failure model");
+  GOODPUT_CHECK(!models.empty(), "at least one failure model is needed");
   if (models.size() == 1) return std::move(models.front());
   return std::make_unique<MergedFailures>(std::move(models));
 }

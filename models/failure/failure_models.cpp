@@ -22,9 +22,9 @@ std::string one_of_all() {
 
 // A config with the defaults of the model that the object names.
 Result<FailureConfig> of_model(const Json& value, const config::Place& place) {
-  if (!value.is_object()) return place.error("is no object, want a failure model: {\"model\": ..., ...}");
+  if (!value.is_object()) return place.error("must be a failure model: {\"model\": ..., ...}");
   const auto model = value.find("model");
-  if (model == value.end()) return place.at("model").error("is missing, want " + one_of_all());
+  if (model == value.end()) return place.at("model").error("is missing; it must be " + one_of_all());
   if (!model->is_string()) return place.at("model").not_wanted(*model, one_of_all());
   const auto found = find_named(failure_models(), "failure model", model->get_ref<const std::string&>());
   if (!found) return place.at("model").error(found.error().what);
@@ -58,7 +58,7 @@ Result<FailureConfig> read_over_preset(FailurePreset preset, const Json& given, 
   Result<FailureConfig> config = read_model(with_preset(preset, given), at);
   if (!config) {
     Error error = std::move(config).error();
-    error.what += fmt::format(" (beside what {} says)", preset.source.file);
+    error.what += fmt::format(" (together with the preset {})", preset.source.file);
     return error;
   }
   place.tier = at.tier;
@@ -73,7 +73,7 @@ Result<FailureConfig> read_over_preset(FailurePreset preset, const Json& given, 
 Result<FailureConfig> read_named_preset(const Json& given, config::Place& place) {
   const Json& name = given.at("preset");
   config::Place at = place.at("preset");
-  if (!name.is_string()) return at.not_wanted(name, "a file of failures/");
+  if (!name.is_string()) return at.not_wanted(name, "a file in failures/");
   GOODPUT_TRY(config::Source source,
               config::source_named(name.get_ref<const std::string&>(), at, kFailurePresetFiles));
   GOODPUT_TRY(const FailureConfig preset, read_failure_preset(std::move(source), place.library));
@@ -93,7 +93,7 @@ Status read_one(const Json& value, config::Place& place, std::vector<FailureConf
 Status read_failures(const Json& value, config::Place& place, std::vector<FailureConfig>& failures) {
   failures.clear();
   if (!value.is_array()) return read_one(value, place, failures);
-  if (value.empty()) return place.error("is empty, want at least one failure model");
+  if (value.empty()) return place.error("must have at least one failure model");
   for (std::size_t i = 0; i < value.size(); ++i) {
     config::Place at = place.at(std::to_string(i));
     GOODPUT_TRY_STATUS(read_one(value[i], at, failures));
@@ -177,12 +177,12 @@ class FailureMaker {
 
   [[nodiscard]] Status check_nodes(NodeId acted_on) const {
     if (cluster_nodes_ == 0) {
-      return Error{"is missing, and no other failure model says how many nodes there are",
-                   {.pointer = "/nodes"}};
+      return Error{"is missing, and no other failure model sets the number of nodes", {.pointer = "/nodes"}};
     }
     if (acted_on <= cluster_nodes_) return Ok{};
-    return Error{fmt::format("is {}, but the other failure models have {} nodes", acted_on, cluster_nodes_),
-                 {.pointer = "/nodes"}};
+    return Error{
+        fmt::format("is {}, but the other failure models have only {} nodes", acted_on, cluster_nodes_),
+        {.pointer = "/nodes"}};
   }
 
   std::span<const FailureConfig> configs_;
@@ -209,7 +209,8 @@ config::Fields config_fields(FailureConfig& failures) {
       [](const Json&, config::Place&) -> Status { return Ok{}; },  // which fields there are
       [name = failures.model().name](OrderedJson& into) { into = name; },
       {}};
-  config::Fields fields = {{"model", config::Need::kRequired, model, "what happens to the nodes"}};
+  config::Fields fields = {
+      {"model", config::Need::kRequired, model, "the failure model: `goodput list failures`"}};
   for (config::Field& field : failures.setup().fields()) fields.push_back(std::move(field));
   return fields;
 }
@@ -218,7 +219,7 @@ Status config_finish(FailureConfig& failures) {
   return failures.setup().finish();
 }
 
-config::UnusedKeys unused_keys(const FailureConfig& failures, config::Place place) {
+config::KeyNotes key_notes(const FailureConfig& failures, config::Place place) {
   if (failures.text().empty()) return {};
   FailureConfig again = failures;
   std::vector<config::GivenKey> given;
@@ -226,9 +227,9 @@ config::UnusedKeys unused_keys(const FailureConfig& failures, config::Place plac
   const Json own = Json::parse(failures.text());
   const Json whole = failures.preset() ? with_preset(*failures.preset(), own) : own;
   const Status read = config::object(again).read(whole, place);
-  GOODPUT_CHECK(read, "a failure model is read again as it was read");
+  GOODPUT_CHECK(read, "a failure model that was read once must be readable again");
   keep_keys_of(own, place.pointer, given);
-  return config::unused_keys(given);
+  return config::key_notes(given);
 }
 
 Result<FailureConfig> read_failure_preset(config::Source source, const config::Library* library) {
@@ -237,7 +238,8 @@ Result<FailureConfig> read_failure_preset(config::Source source, const config::L
   config::Place place{source.file, {}, {}};
   GOODPUT_TRY(FailureConfig config, read_model(value, place));
   if (const auto file = config.setup().file())
-    return place.at(file->key).error("names a file, which a preset cannot: scenarios elsewhere use it");
+    return place.at(file->key).error(
+        "names a file, which a preset cannot do because scenarios in other folders use it");
   config.set_text(value.dump());
   config.set_preset({std::move(source), value.dump(), place.tier});
   return config;

@@ -58,7 +58,7 @@ class FailureConfig {
 
 // Of the keys that it was read from, at `place`, those that move nothing: also for what is in its file
 // (FailureSetup::note).
-[[nodiscard]] config::UnusedKeys unused_keys(const FailureConfig& failures, config::Place place);
+[[nodiscard]] config::KeyNotes key_notes(const FailureConfig& failures, config::Place place);
 
 // An object with a "model" of failure_models(), one with a "preset" (models/failure/failure_presets.h) and
 // what is other than there, or an array of such.

@@ -58,7 +58,7 @@ class JoinedPools final : public FailureModel {
 }  // namespace
 
 std::unique_ptr<FailureModel> join_pools(std::vector<std::unique_ptr<FailureModel>> pools) {
-  GOODPUT_CHECK(!pools.empty(), "there is a pool of nodes");
+  GOODPUT_CHECK(!pools.empty(), "at least one pool of nodes is needed");
   if (pools.size() == 1) return std::move(pools.front());
   return std::make_unique<JoinedPools>(std::move(pools));
 }

@@ -33,7 +33,7 @@ std::string useless_preset(const FailurePreset& preset, const Json& given) {
   const auto items = options.items();
   const bool is_hidden = std::all_of(items.begin(), items.end(),
                                      [&given](const auto& option) { return given.contains(option.key); });
-  return is_hidden ? "all that it says is said beside it" : "";
+  return is_hidden ? "the scenario overrides every key of the preset" : "";
 }
 
 }  // namespace goodput

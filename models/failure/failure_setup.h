@@ -198,7 +198,7 @@ class FailureSetupOf final : public FailureSetup {
 // Fails if nobody said how many nodes there are.
 [[nodiscard]] inline Status check_node_count(NodeId nodes) {
   if (nodes > 0) return Ok{};
-  return Error{"is missing, want how many nodes there are", {.pointer = "/nodes"}};
+  return Error{"is missing; set the number of nodes", {.pointer = "/nodes"}};
 }
 
 template <typename Options>

@@ -143,20 +143,23 @@ config::Fields config_fields(HourlyFailures& failures) {
   using config::Need;
   return {
       {"nodes", Need::kOptional, config::integer(failures.nodes, 0, kMostNodes),
-       "the most there can be; 0: as many as the job uses"},
+       "maximum number of nodes; 0: as many as the job uses"},
       {"initial_nodes", Need::kOptional, optional_integer(failures.initial_nodes, 0, kMostNodes),
-       "there from the start; left out: all"},
+       "nodes available at the start (default: all)"},
       {"loss_probability", Need::kRequired, config::number(failures.loss_probability, config::between(0, 1)),
-       "of a node, an hour"},
+       "probability per hour that an available node is lost"},
       {"return_probability", Need::kRequired,
-       config::number(failures.return_probability, config::between(0, 1)), "of a missing node, an hour"},
+       config::number(failures.return_probability, config::between(0, 1)),
+       "probability per hour that a missing node returns"},
       {"boot_s", Need::kOptional, seconds_value(failures.boot, config::between(0, 86400)),
-       "from its return until a node can be used", [&failures] { return std::string(no_return(failures)); }}};
+       "time from a node's return until it can be used",
+       [&failures] { return std::string(no_return(failures)); }}};
 }
 
 Status config_finish(HourlyFailures& failures) {
   if (failures.nodes == 0 || failures.initial_nodes.value_or(0) <= failures.nodes) return Ok{};
-  return Error{fmt::format("is {}, but there are {} nodes", *failures.initial_nodes, failures.nodes),
+  return Error{fmt::format("must be at most the number of nodes ({1}), not {0}", *failures.initial_nodes,
+                           failures.nodes),
                {.pointer = "/initial_nodes"}};
 }
 
@@ -182,7 +185,8 @@ Result<std::unique_ptr<FailureModel>> make_failures(const HourlyFailures& failur
 FailureModelInfo failure_hourly() {
   return {
       .name = "hourly",
-      .summary = "every hour each node is lost, and each missing one returns, with a probability",
+      .summary =
+          "every hour, each node may be lost and each missing node may return, with given probabilities",
       .example = R"({"model": "hourly", "nodes": 32, "loss_probability": 0.1, "return_probability": 0.3})",
       .make = make_failure_setup<HourlyFailures>};
 }

@@ -92,31 +92,36 @@ config::Fields config_fields(IntervalFailures& failures) {
   using config::Need;
   const auto nothing_lost = [&failures] {
     const bool is_known = failures.nodes > 0;
-    return is_known && failures.floor_nodes == failures.nodes ? "nothing is lost: floor_nodes is nodes" : "";
+    return is_known && failures.floor_nodes == failures.nodes
+               ? "no node is ever lost: floor_nodes equals nodes"
+               : "";
   };
   const config::Range positive = {.least = 1e-3, .most = kMostFailureSeconds};
   return {{"nodes", Need::kOptional, config::integer(failures.nodes, 0, kMostNodes),
-           "all there from the start; 0: as many as the job uses"},
+           "number of nodes, all available at the start; 0: as many as the job uses"},
           {"every_s", Need::kRequired, seconds_value(failures.every, positive),
-           "from the start to the first loss, and from one to the next"},
+           "time from the start to the first loss, and between losses"},
           {"floor_nodes", Need::kOptional, config::integer(failures.floor_nodes, 0, kMostNodes),
-           "with so many left nothing is lost"},
+           "losses stop when only this many nodes are left"},
           {"return_after_s", Need::kOptional, seconds_value(failures.return_after, positive),
-           "until a lost node is back; left out: it never is", nothing_lost},
+           "time until a lost node returns (default: never)", nothing_lost},
           {"victims", Need::kOptional, config::integers(failures.victims, 0, kMostNodes - 1),
-           "who is lost, in this order; then, and where one is gone already, a random node", nothing_lost}};
+           "nodes to lose, in this order, without those that are already lost; after them, random nodes",
+           nothing_lost}};
 }
 
 Status config_finish(IntervalFailures& failures) {
   if (failures.nodes == 0) return Ok{};  // checked once they are known
   for (std::size_t i = 0; i < failures.victims.size(); ++i) {
     if (failures.victims[i] < failures.nodes) continue;
-    return Error{fmt::format("is {}, but there are {} nodes, from 0 on", failures.victims[i], failures.nodes),
+    return Error{fmt::format("is {}, but there are only {} nodes, numbered from 0", failures.victims[i],
+                             failures.nodes),
                  {.pointer = fmt::format("/victims/{}", i)}};
   }
   if (failures.floor_nodes <= failures.nodes) return Ok{};
-  return Error{fmt::format("is {}, but there are {} nodes", failures.floor_nodes, failures.nodes),
-               {.pointer = "/floor_nodes"}};
+  return Error{
+      fmt::format("must be at most the number of nodes ({1}), not {0}", failures.floor_nodes, failures.nodes),
+      {.pointer = "/floor_nodes"}};
 }
 
 // While there are nodes to lose: any node is the victim.
@@ -139,7 +144,7 @@ Result<std::unique_ptr<FailureModel>> make_failures(const IntervalFailures& fail
 
 FailureModelInfo failure_interval() {
   return {.name = "interval",
-          .summary = "a node is lost every so often, until few are left",
+          .summary = "a node is lost at fixed intervals until only floor_nodes are left",
           .example = R"({"model": "interval", "nodes": 10, "every_s": 300, "floor_nodes": 5})",
           .make = make_failure_setup<IntervalFailures>};
 }

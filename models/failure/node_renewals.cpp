@@ -13,32 +13,33 @@ config::Fields config_fields(NodeLives& lives) {
   const config::Range mtbf = {.least = 0, .most = 1e9, .is_least_excluded = true};
   return {
       {"nodes", Need::kOptional, config::integer(lives.nodes, 0, kMostNodes),
-       "all there from the start; 0: as many as the job uses"},
+       "number of nodes, all available at the start; 0: as many as the job uses"},
       {"mtbf_hours", Need::kOptional, optional_number(lives.mtbf_hours, mtbf),
-       "mean time from a node's start or repair to its failure"},
+       "mean time from a node's start or repair to its next failure"},
       {"failures_per_1000_node_days", Need::kOptional,
        optional_number(lives.failures_per_1000_node_days, mtbf),
-       "the same as a rate; exactly one of the two"},
+       "the same as a rate; give exactly one of the two"},
       {"repair_s", Need::kOptional, seconds_value(lives.repair_time, config::between(0, kMostFailureSeconds)),
-       "until the node is back, as good as new; the mean"},
+       "mean time until a failed node returns, as good as new"},
       {"repair", Need::kOptional, config::choice(lives.repair, kRepairNames), "distribution of repair times",
        [&lives] { return lives.repair_time == SimDuration{} ? "repair_s is 0" : ""; }}};
 }
 
 Status config_finish(NodeLives& lives) {
   if (lives.mtbf_hours && lives.failures_per_1000_node_days) {
-    return Error{"says the same as mtbf_hours; give one of them",
+    return Error{"sets the same as mtbf_hours; give only one of them",
                  {.pointer = "/failures_per_1000_node_days"}};
   }
   if (!lives.mtbf_hours && !lives.failures_per_1000_node_days) {
-    return Error{"is missing, want it or failures_per_1000_node_days", {.pointer = "/mtbf_hours"}};
+    return Error{"is missing; give it or failures_per_1000_node_days", {.pointer = "/mtbf_hours"}};
   }
   return Ok{};
 }
 
 double mtbf_seconds(const NodeLives& lives) {
   constexpr double kNodeSeconds = 1000.0 * 24 * 3600;  // in 1000 node-days
-  GOODPUT_CHECK(lives.mtbf_hours || lives.failures_per_1000_node_days, "how often nodes fail was checked");
+  GOODPUT_CHECK(lives.mtbf_hours || lives.failures_per_1000_node_days,
+                "mtbf_hours or failures_per_1000_node_days must be set");
   return lives.mtbf_hours ? *lives.mtbf_hours * 3600 : kNodeSeconds / *lives.failures_per_1000_node_days;
 }
 

@@ -78,7 +78,7 @@ class CountedNodes {
       case TraceVictims::kOldest:
         return 0;
     }
-    GOODPUT_CHECK(false, "a rule for victims");
+    GOODPUT_CHECK(false, "unknown rule for victims");
   }
 
   TraceVictims victims_;
@@ -233,16 +233,16 @@ bool is_in(const SpotHole& hole, const TraceSegment& segment) {
 // Holes and probes are replayed only by who says so.
 Status check_trace(const TraceFailures& failures, const SpotTrace& trace, const TraceSegment& segment) {
   if (trace.meaning == SpotMeaning::kProbe && failures.probe == TraceFailures::Probe::kRefuse) {
-    return Error{fmt::format("{} recorded what could have been launched, so that a drop need not be "
-                             "a preemption; \"probe\": \"replay\" takes it for one",
+    return Error{fmt::format("{} recorded how many nodes could have been launched, so a drop may not be a "
+                             "preemption; set \"probe\": \"replay\" to replay drops as preemptions",
                              trace.file),
                  {.pointer = "/probe"}};
   }
   if (failures.holes == TraceFailures::Holes::kHold) return Ok{};
   for (const SpotHole& hole : trace.holes) {
     if (!is_in(hole, segment)) continue;
-    return Error{fmt::format("{} says nothing from {} s to {} s; \"holes\": \"hold\" keeps the nodes "
-                             "of before, from_s and to_s choose another part",
+    return Error{fmt::format("{} has no data from {} s to {} s; set \"holes\": \"hold\" to keep the previous "
+                             "nodes, or choose another part with from_s and to_s",
                              trace.file, to_seconds(hole.begin), to_seconds(hole.end)),
                  {.pointer = "/holes"}};
   }
@@ -265,41 +265,46 @@ config::Fields config_fields(TraceFailures& failures) {
   static constexpr std::array<std::string_view, 2> kProbeNames = {"refuse", "replay"};
   const config::Range any_time = config::between(0, kMostFailureSeconds);
   const auto has_nodes = [&failures] {
-    return failures.recorded && failures.recorded->has_nodes ? "the recording says which nodes" : "";
+    return failures.recorded && failures.recorded->has_nodes ? "the recording names the nodes" : "";
   };
-  return {{"file", Need::kRequired, config::path(failures.file), "the recording"},
-          {"fallback", Need::kOptional, config::path(failures.fallback), "read where there is no `file`"},
+  return {{"file", Need::kRequired, config::path(failures.file), "recording to replay"},
+          {"fallback", Need::kOptional, config::path(failures.fallback),
+           "recording to use if `file` does not exist"},
           {"polarity", Need::kOptional, optional_choice(failures.polarity, kSpotPolarityNames),
-           "what the numbers of a count file count; left out: as the format has it", has_nodes},
+           "what the numbers in a count file count (default: what the format defines)", has_nodes},
           {"meaning", Need::kOptional, optional_choice(failures.meaning, kSpotMeaningNames),
-           "held: nodes were really there; probe: they could have been launched; left out: as the file says"},
+           "held: nodes that somebody had; probe: nodes that could have been launched (default: what the "
+           "file states)"},
           {"from_s", Need::kOptional, seconds_value(failures.from, any_time),
-           "where the replay starts; who is held there joins at time 0"},
+           "start of the replay; nodes held at that moment join at time 0"},
           {"to_s", Need::kOptional, seconds_value(failures.to, any_time),
-           "where it ends; left out: with the recording"},
+           "end of the replay (default: end of the recording)"},
           {"starts", Need::kOptional, optional_choice(failures.starts, kTraceStartsNames),
-           "where trials after the first start: at a random moment, or all at from_s; left out: random if "
-           "the recording is at least 4 times as long as the job may take and from_s is 0"},
+           "where in the recording all trials but the first start: at a random moment, or at from_s "
+           "(default: random if the recording is at least 4 times as long as the job may take and from_s is "
+           "0; otherwise fixed)"},
           {"victims", Need::kOptional, config::choice(failures.victims, kVictimNames),
-           "who is lost when a count drops", has_nodes},
+           "which nodes are lost when a count drops", has_nodes},
           {"holes", Need::kOptional, config::choice(failures.holes, kHolesNames),
-           "times of which the recording says nothing: refuse them, or hold the nodes of before",
+           "times without data in the recording: refuse them, or hold the previous nodes",
            [&failures] {
-             return failures.recorded && !failures.recorded->has_holes ? "the recording has no holes there"
-                                                                       : "";
+             return failures.recorded && !failures.recorded->has_holes
+                        ? "the replayed part of the recording has no holes"
+                        : "";
            }},
           {"probe", Need::kOptional, config::choice(failures.probe, kProbeNames),
-           "a recording that is a probe: refuse it, or replay its drops as preemptions",
+           "a recording whose meaning is probe: refuse it, or replay its drops as preemptions",
            [&failures] {
-             return failures.recorded && !failures.recorded->is_probe ? "the recording is no probe" : "";
+             return failures.recorded && !failures.recorded->is_probe ? "the recording is not a probe" : "";
            }},
-          {"cap", Need::kOptional, config::object(failures.cap), "fewer nodes than were recorded"}};
+          {"cap", Need::kOptional, config::object(failures.cap), "limit on the number of replayed nodes"}};
 }
 
 Status config_finish(TraceFailures& failures) {
   if (!failures.to || *failures.to > failures.from) return Ok{};
-  return Error{fmt::format("is {}, not after from_s {}", to_seconds(*failures.to), to_seconds(failures.from)),
-               {.pointer = "/to_s"}};
+  return Error{
+      fmt::format("must be after from_s ({1}), not {0}", to_seconds(*failures.to), to_seconds(failures.from)),
+      {.pointer = "/to_s"}};
 }
 
 std::optional<FailureFile> file_of(const TraceFailures& failures) {
@@ -370,11 +375,10 @@ Status check_starts(const TraceFailures& failures, const SpotTrace& trace, const
                     SimDuration window) {
   const SimDuration length = segment.end - segment.begin;
   if (failures.starts != TraceStarts::kRandom || window == SimDuration{} || window < length) return Ok{};
-  return Error{
-      fmt::format("is \"random\", but {} has {} s to replay and the job may take {} s; give a longer "
-                  "recording, or \"fixed\"",
-                  trace.file, to_seconds(length), std::ceil(to_seconds(window))),
-      {.pointer = "/starts"}};
+  return Error{fmt::format("is \"random\", but {} has only {} s to replay and the job may take {} s; give a "
+                           "longer recording, or set \"fixed\"",
+                           trace.file, to_seconds(length), std::ceil(to_seconds(window))),
+               {.pointer = "/starts"}};
 }
 
 // ---- What is replayed, from time 0 to `end`.
@@ -386,7 +390,7 @@ struct TraceReplayed {
 };
 
 Result<TraceReplayed> replayed(const TraceFailures& failures, const FailureInputs& inputs) {
-  GOODPUT_CHECK(inputs.source.trace != nullptr, "the recording was read");
+  GOODPUT_CHECK(inputs.source.trace != nullptr, "the recording must have been read");
   const SpotTrace& trace = *inputs.source.trace;
   GOODPUT_TRY(TraceSegment segment, segment_of(failures, trace));
   GOODPUT_TRY_STATUS(check_trace(failures, trace, segment));
@@ -406,14 +410,14 @@ Result<TraceReplayed> replayed(const TraceFailures& failures, const FailureInput
 
 InterruptionRate interruption_rate(const TraceFailures& failures, const FailureInputs& inputs) {
   const Result<TraceReplayed> replay = replayed(failures, inputs);
-  GOODPUT_CHECK(replay.has_value(), "the recording can be replayed");
+  GOODPUT_CHECK(replay.has_value(), "the recording must be replayable");
   return loss_rate(replay->events, replay->end);
 }
 
 RecordingReplay replay_of(const TraceFailures& failures, const FailureInputs& inputs) {
-  GOODPUT_CHECK(inputs.source.trace != nullptr, "the recording was read");
+  GOODPUT_CHECK(inputs.source.trace != nullptr, "the recording must have been read");
   const auto segment = segment_of(failures, *inputs.source.trace);
-  GOODPUT_CHECK(segment.has_value(), "the recording can be replayed");
+  GOODPUT_CHECK(segment.has_value(), "the recording must be replayable");
   return replay_in(failures, *segment, inputs);
 }
 
@@ -435,7 +439,7 @@ Result<std::unique_ptr<FailureModel>> make_failures(const TraceFailures& failure
 FailureModelInfo failure_trace() {
   return {
       .name = "trace",
-      .summary = "replay of a recording of spot nodes, or of a part of it",
+      .summary = "replays a recording of spot nodes, or part of it",
       .example =
           R"({"model": "trace", "file": "p3-trace.csv", "to_s": 4800, "cap": {"rule": "list", "nodes": 10}})",
       .make = make_failure_setup<TraceFailures>};

@@ -78,7 +78,7 @@ Events first_lost_together(const Events& events, NodeId nodes) {
 Result<Events> listed(const Events& events, const TraceCap& cap, const SpotTrace& trace) {
   if (cap.names.empty()) return first_lost_together(events, cap.nodes);
   if (!trace.has_names()) {
-    return Error{fmt::format("are given, but the nodes of {} have none; want a \"rule\" of {}", trace.file,
+    return Error{fmt::format("are given, but the nodes in {} have no names; set \"rule\" to {}", trace.file,
                              "first_seen, thin or saturate"),
                  {.pointer = "/names"}};
   }
@@ -87,7 +87,7 @@ Result<Events> listed(const Events& events, const TraceCap& cap, const SpotTrace
   for (std::size_t i = 0; i < cap.names.size(); ++i) {
     const auto found = std::find(known.begin(), known.end(), cap.names[i]);
     if (found == known.end()) {
-      return Error{fmt::format("no node {} in {}{}", in_quotes(cap.names[i]), trace.file,
+      return Error{fmt::format("there is no node {} in {}{}", in_quotes(cap.names[i]), trace.file,
                                did_you_mean(cap.names[i], known)),
                    {.pointer = fmt::format("/names/{}", i)}};
     }
@@ -171,33 +171,34 @@ Events queued(const Events& events, NodeId nodes, bool others_wait) {
 
 config::Fields config_fields(TraceCap& cap) {
   using config::Need;
-  return {
-      {"rule", Need::kOptional, config::choice(cap.rule, kTraceCapNames),
-       "list: `names`; first_seen: who came first; thin: each with probability nodes / peak; saturate: at "
-       "any time those held for longest, the others wait; admit: those that join while there is room, the "
-       "others are turned away"},
-      {"nodes", Need::kOptional, config::integer(cap.nodes, 0, kMostNodes), "0: as many as `names`",
-       [&cap] { return cap.names.empty() ? "" : "names are given"; }},
-      {"names", Need::kOptional, config::texts(cap.names),
-       "of nodes; left out: the first that are lost together, then those that came first"}};
+  return {{"rule", Need::kOptional, config::choice(cap.rule, kTraceCapNames),
+           "which nodes to keep. list: those in `names`; first_seen: the first to join; thin: each one with "
+           "probability nodes / peak; saturate: at any time the ones held longest, while others wait; admit: "
+           "those that join while there is room"},
+          {"nodes", Need::kOptional, config::integer(cap.nodes, 0, kMostNodes),
+           "maximum number of nodes; 0: as many as `names`",
+           [&cap] { return cap.names.empty() ? "" : "names sets the number of nodes"; }},
+          {"names", Need::kOptional, config::texts(cap.names),
+           "names of the nodes to keep (default: the nodes of the first joint loss, then nodes in the order "
+           "in which they join)"}};
 }
 
 Status config_finish(TraceCap& cap) {
   if (cap.rule != TraceCap::Rule::kList && !cap.names.empty()) {
-    return Error{fmt::format("are for rule \"list\", not for \"{}\"",
+    return Error{fmt::format("can be given only with rule \"list\", not with \"{}\"",
                              kTraceCapNames[static_cast<std::size_t>(cap.rule)]),
                  {.pointer = "/names"}};
   }
   if (cap.names.empty() && cap.nodes == 0)
-    return Error{"is missing, want how many nodes are left", {.pointer = "/nodes"}};
+    return Error{"is missing; set the maximum number of nodes", {.pointer = "/nodes"}};
   for (std::size_t i = 0; i < cap.names.size(); ++i) {
     const auto here = cap.names.begin() + static_cast<std::ptrdiff_t>(i);
     if (std::find(cap.names.begin(), here, *here) == here) continue;
-    return Error{fmt::format("{} is there twice", in_quotes(*here)),
+    return Error{fmt::format("{} is listed twice", in_quotes(*here)),
                  {.pointer = fmt::format("/names/{}", i)}};
   }
   if (cap.names.empty() || cap.nodes == 0 || index(cap.nodes) == cap.names.size()) return Ok{};
-  return Error{fmt::format("is {}, but there are {} names", cap.nodes, cap.names.size()),
+  return Error{fmt::format("must be the number of names ({1}) or 0, not {0}", cap.nodes, cap.names.size()),
                {.pointer = "/nodes"}};
 }
 
@@ -225,7 +226,7 @@ Result<std::vector<NodeEvent>> capped(const std::vector<NodeEvent>& events, cons
     case TraceCap::Rule::kAdmit:
       return queued(events, cap.nodes, /*others_wait=*/false);
   }
-  GOODPUT_CHECK(false, "a rule of a cap");
+  GOODPUT_CHECK(false, "unknown rule of a cap");
 }
 
 }  // namespace goodput

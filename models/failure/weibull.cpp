@@ -62,9 +62,9 @@ config::Fields config_fields(WeibullFailures& failures) {
   config::Fields fields = config_fields(failures.lives);
   fields.push_back({"shape", config::Need::kRequired,
                     config::number(failures.shape, config::between(0.2, 20)),
-                    "below 1: failures get rarer with age; above: more frequent"});
+                    "below 1: failures get rarer with age; above 1: more frequent"});
   fields.push_back({"initial_age", config::Need::kOptional, config::choice(failures.initial_age, kAgeNames),
-                    "new: all nodes start at age 0; stationary: they have been running for long"});
+                    "new: all nodes start at age 0; stationary: nodes have been running for a long time"});
   return fields;
 }
 
@@ -92,7 +92,7 @@ Result<std::unique_ptr<FailureModel>> make_failures(const WeibullFailures& failu
 FailureModelInfo failure_weibull() {
   return {
       .name = "weibull",
-      .summary = "nodes fail more rarely (shape < 1) or more often (> 1) with age, each by its own age",
+      .summary = "nodes fail less often (shape < 1) or more often (shape > 1) as they age",
       .example = R"({"model": "weibull", "nodes": 256, "shape": 0.7, "mtbf_hours": 500, "repair_s": 1800})",
       .make = make_failure_setup<WeibullFailures>};
 }

@@ -258,7 +258,8 @@ Result<std::vector<std::size_t>> important_parameters(const Fitter& fitter, cons
                                ? std::clamp<std::size_t>(of.size() / kRowsPerParameter, 1, kMostFitted)
                                : allowed.size();
   if (candidates.size() > most) candidates.resize(most);
-  if (candidates.empty()) return Error{"no factor of the stack changes any of these steps"};
+  if (candidates.empty())
+    return Error{"no parameter of the software stack affects these steps, so there is nothing to fit"};
   return candidates;
 }
 

@@ -48,8 +48,9 @@ Status check_experts(const TrainingPlan& plan) {
 Status check_anywhere(const TrainingPlan& plan) {
   GOODPUT_TRY_STATUS(check_experts(plan));
   if (plan.parallel.pp == 1) return Ok{};
-  return wrong_plan(plan, "/parallel/pp",
-                    fmt::format("is {}, but nodes that hold any expert want 1", plan.parallel.pp));
+  return wrong_plan(
+      plan, "/parallel/pp",
+      fmt::format("must be 1, not {}, because any node must be able to hold any expert", plan.parallel.pp));
 }
 
 std::int64_t gpus_of_replica(const ParallelPlan& plan) {
@@ -107,19 +108,20 @@ StepRouting spread_over_layers(const ModelShape& model, const std::vector<Expert
 
 Status check_placements(const TrainingPlan& plan, std::span<const ExpertPlacement> placements,
                         const LayerClasses& classes, std::int32_t layers) {
-  GOODPUT_CHECK(placements.size() == classes.classes(), "a placement for every class of layers");
+  GOODPUT_CHECK(placements.size() == classes.classes(),
+                "every group of layers that share a placement needs one");
   if (placements.empty() || classes.layers() != index(layers)) {
-    return Error{
-        fmt::format("placements: are of {} layers, the model has {} with experts", classes.layers(), layers)};
+    return Error{fmt::format("placements: are for {} layers, but the model has {} layers with experts",
+                             classes.layers(), layers)};
   }
   for (const ExpertPlacement& placement : placements) {
     const ExpertPlacement& first = placements.front();
     if (placement.nodes != first.nodes || placement.slots != first.slots) {
-      return Error{fmt::format("placements: have {} nodes x {} slots in one layer and {} x {} in another",
+      return Error{fmt::format("placements: have {} nodes x {} slots in one layer, but {} x {} in another",
                                first.nodes, first.slots, placement.nodes, placement.slots)};
     }
     if (placement.experts != plan.model.moe->experts) {
-      return Error{fmt::format("placements: are of {} experts, the model has {}", placement.experts,
+      return Error{fmt::format("placements: are for {} experts, but the model has {}", placement.experts,
                                plan.model.moe->experts)};
     }
   }
@@ -161,8 +163,8 @@ std::int32_t MoeStepModel::fewest_nodes(std::int32_t nodes, std::int64_t unit) c
 
 Error MoeStepModel::too_large_batch(std::int32_t nodes) const {
   return Error{
-      fmt::format("on {} nodes the batch of {} samples makes steps of more micro-batches than can be "
-                  "simulated; {} replicas are enough",
+      fmt::format("on {} nodes, the batch of {} samples needs more micro-batches per step than goodput can "
+                  "simulate; use at least {} replicas",
                   nodes, base_.parallel.global_batch, least_replicas_)};
 }
 
@@ -218,13 +220,14 @@ Result<MoeStepModel::SlotPlan> MoeStepModel::expert_parallel_plan(std::int32_t n
   const std::int32_t ep = group.gpus;
   GOODPUT_TRY_STATUS(check_experts(base_));
   if (ep < 1 || base_.model.moe->experts % ep != 0) {
-    return wrong_plan(base_, "/parallel/ep",
-                      fmt::format("is {}, which does not divide {} experts", ep, base_.model.moe->experts));
+    return wrong_plan(
+        base_, "/parallel/ep",
+        fmt::format("is {}, which does not divide the {} experts", ep, base_.model.moe->experts));
   }
   const std::int32_t used = usable_nodes(nodes, ep);
   if (used == 0 && whole_nodes(nodes, ep) > 0) return too_large_batch(nodes);
   if (used == 0) {
-    return Error{fmt::format("{} nodes of {} GPUs cannot hold one expert-parallel group of {}", nodes,
+    return Error{fmt::format("{} nodes of {} GPUs cannot hold one expert-parallel group of {} GPUs", nodes,
                              base_.cluster.gpus_per_node, ep)};
   }
   SlotPlan placed{on_nodes(used), {group.slots_per_gpu(base_.model.moe->experts)}};
@@ -243,21 +246,21 @@ Result<MoeStepModel::SlotPlan> MoeStepModel::flexible_plan(std::int32_t nodes,
   GOODPUT_TRY_STATUS(check_anywhere(base_));
   if (base_.parallel.zero == 3) {
     return wrong_plan(base_, "/parallel/zero",
-                      "is 3, which experts with different numbers of replicas cannot");
+                      "must be at most 2, not 3, because experts have different numbers of replicas");
   }
   if (base_.parallel.sharding_instances() > 1) {
     return wrong_plan(base_, "/parallel/zero_instances",
-                      fmt::format("is {}, which experts with different numbers of replicas cannot; want 1",
+                      fmt::format("must be 1, not {}, because experts have different numbers of replicas",
                                   base_.parallel.zero_instances));
   }
   const std::int32_t gpus = base_.cluster.gpus_per_node;
   if (slots_per_node < 1 || slots_per_node % gpus != 0) {
-    return Error{fmt::format("placements: {} slots do not spread evenly over the {} GPUs of a node",
+    return Error{fmt::format("placements: {} slots per node do not divide evenly among its {} GPUs",
                              slots_per_node, gpus)};
   }
   if (nodes < 1 || std::int64_t{nodes} * gpus % gpus_of_replica(base_.parallel) != 0) {
-    return Error{fmt::format("{} nodes of {} GPUs do not hold whole replicas of {} GPUs", nodes, gpus,
-                             gpus_of_replica(base_.parallel))};
+    return Error{fmt::format("{} nodes of {} GPUs do not hold a whole number of replicas of {} GPUs", nodes,
+                             gpus, gpus_of_replica(base_.parallel))};
   }
   SlotPlan placed{on_nodes(nodes), {slots_per_node / gpus}};
   placed.plan.expert_load = {};  // loads are given
@@ -268,20 +271,20 @@ Result<MoeStepModel::SlotPlan> MoeStepModel::flexible_plan(std::int32_t nodes,
 
 Status MoeStepModel::check_loads(Loads loads) const {
   if (loads.size() != index(moe_layers())) {
-    return Error{
-        fmt::format("loads: are of {} layers, the model has {} with experts", loads.size(), moe_layers())};
+    return Error{fmt::format("loads: are for {} layers, but the model has {} layers with experts",
+                             loads.size(), moe_layers())};
   }
   for (const std::vector<std::int64_t>& layer : loads) {
     if (layer.size() == index(base_.model.moe->experts)) continue;
-    return Error{
-        fmt::format("loads: are of {} experts, the model has {}", layer.size(), base_.model.moe->experts)};
+    return Error{fmt::format("loads are given for {} experts, but the model has {}", layer.size(),
+                             base_.model.moe->experts)};
   }
   return Ok{};
 }
 
 Result<StepTime> MoeStepModel::time(const TrainingPlan& plan, const StepRouting& routing,
                                     const StepSettings& settings) const {
-  GOODPUT_CHECK(settings.slowest_speed > 0 && settings.moe_speedup > 0, "speeds are positive");
+  GOODPUT_CHECK(settings.slowest_speed > 0 && settings.moe_speedup > 0, "speeds must be positive");
   const SlowedKernels cost(cost_, settings.slowest_speed);
   GOODPUT_TRY(const PlannedStep step, build_planned_step(plan, cost, Granularity::kOps, routing));
   std::vector<OpId> passes;

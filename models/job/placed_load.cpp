@@ -19,8 +19,8 @@ using moe::Tokens;
 
 Status check_tokens(const ExpertHosts& hosts, std::span<const std::int64_t> tokens) {
   if (tokens.size() != index(hosts.experts())) {
-    return Error{
-        fmt::format("loads: are of {} experts, the placement is of {}", tokens.size(), hosts.experts())};
+    return Error{fmt::format("loads: are for {} experts, but the placement is for {}", tokens.size(),
+                             hosts.experts())};
   }
   for (std::int32_t e = 0; e < hosts.experts(); ++e) {
     switch (moe::expert_status(tokens[index(e)], hosts.replicas_of(e))) {
@@ -30,8 +30,9 @@ Status check_tokens(const ExpertHosts& hosts, std::span<const std::int64_t> toke
         return Error{fmt::format("expert {}: expert_lost: {} tokens are routed to it, but no GPU hosts it", e,
                                  tokens[index(e)])};
       case moe::DispatchStatus::kTooManyTokens:
-        return Error{fmt::format("expert {}: {} tokens, want at most {}; take smaller micro-batches", e,
-                                 tokens[index(e)], moe::kMostTokens)};
+        return Error{
+            fmt::format("expert {}: has {} tokens, but at most {} are supported; use smaller micro-batches",
+                        e, tokens[index(e)], moe::kMostTokens)};
     }
   }
   return Ok{};
@@ -237,7 +238,8 @@ class ReplicaCounter {
 }  // namespace
 
 Result<ExpertHosts> hosts_of(const ExpertPlacement& placement, std::int32_t gpus_per_node) {
-  GOODPUT_CHECK(placement.slots % gpus_per_node == 0, "GPUs of a node have as many slots");
+  GOODPUT_CHECK(placement.slots % gpus_per_node == 0,
+                "all GPUs of a node must have the same number of slots");
   return ExpertHosts::from_slots(placement.nodes * gpus_per_node, placement.experts,
                                  placement.slots / gpus_per_node, placement.expert_at);
 }

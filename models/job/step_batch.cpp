@@ -11,7 +11,7 @@ std::int64_t ceil_div(std::int64_t a, std::int64_t b) {
 
 const PipelineSchedule* known_schedule(const ParallelPlan& plan) {
   const Result<const PipelineSchedule*> schedule = find_schedule(plan.schedule);
-  GOODPUT_CHECK(schedule.has_value(), "a plan with a schedule that does not exist");
+  GOODPUT_CHECK(schedule.has_value(), "the schedule of the plan must exist");
   return *schedule;
 }
 
@@ -30,7 +30,7 @@ std::int64_t StepBatch::samples(std::int64_t replicas) const {
 }
 
 std::int64_t StepBatch::micro_batches(std::int64_t replicas) const {
-  GOODPUT_CHECK(replicas > 0, "a step of no replicas");
+  GOODPUT_CHECK(replicas > 0, "a step needs at least one replica");
   if (rule_ == BatchRule::kPerReplica) return plan_micro_batches_;
   return runnable(ceil_div(samples_, replicas * micro_batch_));
 }

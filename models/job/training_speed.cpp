@@ -10,7 +10,7 @@ StepTime TrainingSpeed::known(std::int32_t nodes, std::int64_t step, double slow
     // Node counts and plans were checked when the policy was set up.
     const Result<StepTime> computed = compute(nodes, step, slowest);
     GOODPUT_CHECK(computed.has_value(), computed.error().message());
-    GOODPUT_CHECK(computed->step > SimDuration{}, "a step that takes no time");
+    GOODPUT_CHECK(computed->step > SimDuration{}, "a step must take time");
     return *computed;
   };
   return slowest == 1 ? healthy_.at({nodes, until}, time) : slow_.at({nodes, until, slowest}, time);

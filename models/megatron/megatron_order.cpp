@@ -41,7 +41,7 @@ class StageOps {
     if (ops.empty()) return std::optional<OpIndex>{};
     for (const OpIndex op : ops) {
       if (lane_.ops[op].seq_id != 0) {
-        return Error{fmt::format("{}: stage {} may have one {} in a step, with seq_id 0",
+        return Error{fmt::format("{}: stage {} can have only one {} per step, with seq_id 0",
                                  lane_.ops[op].name(), stage_, to_string(type))};
       }
     }
@@ -94,7 +94,7 @@ Result<Passes> collect_passes(const TemplateLane& lane, const StageOps& ops, OpT
   for (std::size_t i = 0; i < passes.by_seq.size(); ++i) {
     const OpIndex op = passes.by_seq[i];
     if (lane.ops[op].seq_id != static_cast<std::int32_t>(i)) {
-      return Error{fmt::format("{}: stage {} has no {} with seq_id {}; seq_ids must count from 0",
+      return Error{fmt::format("{}: stage {} has no {} with seq_id {}; seq_ids must count up from 0",
                                lane.ops[op].name(), ops.stage(), to_string(type), i)};
     }
     passes.last_start = std::max(passes.last_start, lane.start_s[op]);
@@ -194,7 +194,7 @@ Result<Gates> pair_by_chunk(const TemplateLane& lane, const std::map<std::int16_
   for (const auto& [mc, collective] : collectives) {
     const auto pass = passes.find(mc);
     if (pass == passes.end()) {
-      return Error{fmt::format("{} has mc {}, but stage {} has no {} of that model chunk",
+      return Error{fmt::format("{} has mc {}, but stage {} has no {} for that model chunk",
                                lane.ops[collective].name(), mc, lane.ops[collective].stage, pass_name)};
     }
     pairs.emplace_back(collective, pass->second);
@@ -247,7 +247,7 @@ Result<StageOrder> order_of_stage(const TemplateLane& lane, std::int16_t stage) 
   GOODPUT_TRY(order.embedding, ops.single(OpType::kEmbeddingGradsAllReduce));
   GOODPUT_TRY(order.separate_all_reduce, ops.single(OpType::kSeparateGradsAllReduce));
   if (order.embedding && stage != 0 && stage != lane.pp_size - 1) {
-    return Error{fmt::format("{}: embedding gradients are reduced by the first and the last stage only",
+    return Error{fmt::format("{}: only the first and the last stage reduce embedding gradients",
                              lane.ops[*order.embedding].name())};
   }
   GOODPUT_TRY_STATUS(add_gates(lane, ops, order));

@@ -140,10 +140,9 @@ class Rules {
     const auto sends = launched(stage, kind.type, peer);
     const auto recvs = launched(peer, kind.peer, stage);
     if (sends.size() != recvs.size()) {
-      return Error{
-          fmt::format("stage {} launches {} {} ops, but stage {} {} {} ops; each send needs one "
-                      "receive",
-                      stage, sends.size(), to_string(kind.type), peer, recvs.size(), to_string(kind.peer))};
+      return Error{fmt::format(
+          "stage {} launches {} {} ops, but stage {} launches {} {} ops; each send needs one receive", stage,
+          sends.size(), to_string(kind.type), peer, recvs.size(), to_string(kind.peer))};
     }
     for (std::size_t i = 0; i < sends.size(); ++i)
       spec_.groups.push_back({{sends[i], recvs[i]}, kReplicasApart});
@@ -190,8 +189,8 @@ Status check_last_stage(const std::vector<StageOrder>& stages) {
     const std::size_t messages = launched(last, type);
     if (messages == 0 || 2 * messages < last.compute.size()) continue;
     return Error{
-        fmt::format("stage {}, the last recorded, launches {} {} ops, but there is no stage for them: the "
-                    "stages after it are missing; give their files too",
+        fmt::format("stage {} is the last one recorded but launches {} {} ops, which need a next stage; give "
+                    "the files of the later stages too",
                     stages.size() - 1, messages, to_string(type))};
   }
   return Ok{};

@@ -16,7 +16,7 @@ OpType type_of(Pass::Kind kind) {
     case Pass::Kind::kBackwardWeight:
       return OpType::kBackwardWeight;
   }
-  GOODPUT_CHECK(false, "no such kind of pass");
+  GOODPUT_CHECK(false, "unknown kind of pass");
 }
 
 class Planner {
@@ -104,13 +104,13 @@ class Planner {
     for (const OpIndex op : order.compute) {
       if (result_.ops[op].mc == chunk && result_.ops[op].type == OpType::kForwardCompute) return op;
     }
-    GOODPUT_CHECK(false, "a schedule leaves a model chunk without forward pass");
+    GOODPUT_CHECK(false, "the schedule must have a forward pass for every model chunk");
   }
   [[nodiscard]] OpIndex last_backward(const StageOrder& order, std::int32_t chunk) const {
     for (auto op = order.compute.rbegin(); op != order.compute.rend(); ++op) {
       if (result_.ops[*op].mc == chunk && result_.ops[*op].type != OpType::kForwardCompute) return *op;
     }
-    GOODPUT_CHECK(false, "a schedule leaves a model chunk without backward pass");
+    GOODPUT_CHECK(false, "the schedule must have a backward pass for every model chunk");
   }
 
   void add_data_parallel(StageOrder& order) {

@@ -140,8 +140,9 @@ bool ascend_strictly(std::span<const std::int32_t> ids) {
 ExpertMoves plan_transfers(const NodeExperts& held, const NodeExperts& plan,
                            std::span<const std::int32_t> physical_of) {
   GOODPUT_CHECK(plan.experts() == held.experts() && plan.classes() == held.classes(),
-                "the plan is for the layers that are held");
-  GOODPUT_CHECK(physical_of.size() == static_cast<std::size_t>(plan.nodes()), "a node for every place");
+                "the plan must be for the layers and experts that nodes hold");
+  GOODPUT_CHECK(physical_of.size() == static_cast<std::size_t>(plan.nodes()),
+                "every place in the plan needs a node");
   ExpertMoves result;
   std::vector<LayerOwners> owners;
   std::vector<Senders> senders;  // by layer and expert
@@ -195,7 +196,7 @@ Migration migrate(const ClusterPlacement& placed, std::span<const std::int32_t> 
 
 Migration migrate(const ClusterPlacement& placed, std::span<const std::int32_t> live_ids,
                   std::vector<ExpertPlacement> plan, MappingRule rule, const LayerClasses& classes) {
-  GOODPUT_CHECK(ascend_strictly(live_ids), "ids of live nodes ascend");
+  GOODPUT_CHECK(ascend_strictly(live_ids), "ids of live nodes must be in ascending order");
   const NodeExperts held(placed, live_ids, classes);
   const NodeExperts wanted(plan, classes);
   const NodeMapping mapping = map_nodes(held, wanted, rule);
@@ -205,7 +206,7 @@ Migration migrate(const ClusterPlacement& placed, std::span<const std::int32_t> 
   migration.moves = plan_transfers(held, wanted, mapping.physical_of);
   GOODPUT_CHECK(migration.moves.transfers.size() + migration.moves.from_checkpoint.size() ==
                     static_cast<std::size_t>(mapping.cost),
-                "every newly assigned expert comes from somewhere");
+                "every newly assigned expert must be transferred or restored");
   migration.peaks = transfer_peaks(migration.moves.transfers, held.nodes());
   name_nodes(migration.moves, live_ids);
   migration.placed.layers = std::move(plan);
@@ -221,17 +222,18 @@ config::Fields config_fields(MigrationTiming& timing) {
   const auto seconds = [](SimDuration& value) {
     return config::number(value, config::between(0, kMostSeconds), from_seconds(1));
   };
-  return {
-      {"detect_s", Need::kOptional, seconds(timing.detect), "from a failure to its detection"},
-      {"regroup_s", Need::kOptional, seconds(timing.regroup), "until those alive are process groups"},
-      {"plan_s", Need::kOptional, seconds(timing.plan), "computing the new plan"},
-      {"transfer_setup_s", Need::kOptional, seconds(timing.transfer_setup), "of moving experts, however few"},
-      {"node_gb_per_s", Need::kOptional, config::number(timing.node, config::between(1e-3, 1e12), 1e9),
-       "that a node sends, and receives, of experts"}};
+  return {{"detect_s", Need::kOptional, seconds(timing.detect), "time from a failure to its detection"},
+          {"regroup_s", Need::kOptional, seconds(timing.regroup),
+           "time for the surviving nodes to form new process groups"},
+          {"plan_s", Need::kOptional, seconds(timing.plan), "time to compute the new placement"},
+          {"transfer_setup_s", Need::kOptional, seconds(timing.transfer_setup),
+           "fixed time to move experts, however few"},
+          {"node_gb_per_s", Need::kOptional, config::number(timing.node, config::between(1e-3, 1e12), 1e9),
+           "bandwidth at which a node sends, and receives, experts"}};
 }
 
 MigrationTime migration_time(const Migration& migration, Bytes expert, const MigrationTiming& timing) {
-  GOODPUT_CHECK(migration.moves.from_checkpoint.empty(), "all experts survived");
+  GOODPUT_CHECK(migration.moves.from_checkpoint.empty(), "all experts must have survived");
   MigrationTime time{timing.detect, timing.regroup, timing.plan, {}};
   if (migration.moves.transfers.empty()) return time;
   const Bytes busiest = expert * std::max(migration.peaks.sent, migration.peaks.received);

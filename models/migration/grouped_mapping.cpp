@@ -114,7 +114,7 @@ class KindMapping {
 }  // namespace
 
 NodeMapping greedy_mapping(const NodeExperts& held, const NodeExperts& plan) {
-  GOODPUT_CHECK(plan.nodes() <= held.nodes(), "the plan has no more nodes than are alive");
+  GOODPUT_CHECK(plan.nodes() <= held.nodes(), "the plan must not have more nodes than are alive");
   const MappingCosts costs =
       missing_experts(held.of(NodeKinds(held).one_of_each()), plan.of(NodeKinds(plan).one_of_each()));
   const std::vector<KindPair> pairs = cheapest_kinds_first(costs);

@@ -12,7 +12,7 @@ namespace {
 std::vector<std::size_t> first_words(std::span<const ExpertPlacement> layers) {
   std::vector<std::size_t> first = {0};
   for (const ExpertPlacement& layer : layers) {
-    GOODPUT_CHECK(layer.nodes == layers.front().nodes, "all layers are placed over the same nodes");
+    GOODPUT_CHECK(layer.nodes == layers.front().nodes, "all layers must be placed on the same nodes");
     first.push_back(first.back() + (static_cast<std::size_t>(layer.experts) + kWordBits - 1) / kWordBits);
   }
   return first;
@@ -35,7 +35,8 @@ NodeExperts::NodeExperts(std::span<const ExpertPlacement> layers, LayerClasses c
       experts_(experts_of(layers)),
       first_word_(first_words(layers)),
       words_(static_cast<std::size_t>(nodes_) * first_word_.back()) {
-  GOODPUT_CHECK(layers.size() == classes_.classes(), "a placement for every class of layers");
+  GOODPUT_CHECK(layers.size() == classes_.classes(),
+                "every group of layers that share a placement needs one");
   for (std::size_t layer = 0; layer < layers.size(); ++layer) {
     for (std::int32_t n = 0; n < nodes_; ++n) add(layers[layer], layer, n, n);
   }
@@ -51,7 +52,8 @@ NodeExperts::NodeExperts(const ClusterPlacement& placed, std::span<const std::in
       experts_(experts_of(placed.layers)),
       first_word_(first_words(placed.layers)),
       words_(ids.size() * first_word_.back()) {
-  GOODPUT_CHECK(placed.layers.size() == classes_.classes(), "a placement for every class of layers");
+  GOODPUT_CHECK(placed.layers.size() == classes_.classes(),
+                "every group of layers that share a placement needs one");
   std::vector<std::int32_t> by_id(placed.node_ids.size());
   std::iota(by_id.begin(), by_id.end(), 0);
   const auto id_of = [&placed](std::int32_t node) { return placed.node_ids[static_cast<std::size_t>(node)]; };
@@ -78,11 +80,11 @@ NodeExperts NodeExperts::of(std::span<const std::int32_t> nodes) const {
 
 void NodeExperts::add(const ExpertPlacement& placement, std::size_t layer, std::int32_t from,
                       std::int32_t to) {
-  GOODPUT_CHECK(from < placement.nodes, "every node with an id is in every layer's placement");
+  GOODPUT_CHECK(from < placement.nodes, "every node with an id must be in every layer's placement");
   std::uint64_t* const words =
       words_.data() + static_cast<std::size_t>(to) * first_word_.back() + first_word_[layer];
   for (const std::int32_t expert : placement.node(from)) {
-    GOODPUT_CHECK(expert >= 0 && expert < placement.experts, "a slot holds an expert of its layer");
+    GOODPUT_CHECK(expert >= 0 && expert < placement.experts, "a slot must hold an expert of its layer");
     const auto bit = static_cast<std::size_t>(expert);
     words[bit / kWordBits] |= std::uint64_t{1} << bit % kWordBits;
   }

@@ -145,13 +145,13 @@ void count_missing_of_classes(const NodeExperts& held, const NodeExperts& plan, 
 }  // namespace
 
 MappingCosts newly_assigned_experts(const NodeExperts& held, const NodeExperts& plan) {
-  GOODPUT_CHECK(plan.nodes() <= held.nodes(), "the plan has no more nodes than are alive");
+  GOODPUT_CHECK(plan.nodes() <= held.nodes(), "the plan must not have more nodes than are alive");
   return missing_experts(held, plan);
 }
 
 MappingCosts missing_experts(const NodeExperts& held, const NodeExperts& plan) {
   GOODPUT_CHECK(plan.experts() == held.experts() && plan.classes() == held.classes(),
-                "the plan is for the layers that are held");
+                "the plan must be for the layers and experts that nodes hold");
   MappingCosts result{held.nodes(), plan.nodes(), {}};
   const auto rows = static_cast<std::size_t>(plan.nodes());
   if (rows == 0) return result;

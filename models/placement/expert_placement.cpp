@@ -15,13 +15,13 @@ ExpertPlacement placement_of(std::span<const std::vector<std::int32_t>> nodes_of
   for (std::size_t e = 0; e < nodes_of_expert.size(); ++e) {
     for (const std::int32_t node : nodes_of_expert[e]) {
       const auto n = static_cast<std::size_t>(node);
-      GOODPUT_CHECK(filled[n] < width, "a node has a slot for every replica");
+      GOODPUT_CHECK(filled[n] < width, "a node must have a slot for each of its replicas");
       placement.expert_at[n * width + filled[n]++] = static_cast<std::int32_t>(e);
     }
   }
   GOODPUT_CHECK(
       std::find(placement.expert_at.begin(), placement.expert_at.end(), -1) == placement.expert_at.end(),
-      "every slot holds a replica");
+      "every slot must hold a replica");
   return placement;
 }
 

@@ -106,7 +106,7 @@ std::vector<double> node_loads(const ExpertPlacement& placement, const LayerDema
 ExpertPlacement split_over_gpus(const ExpertPlacement& placement, const LayerDemand& layer,
                                 std::int32_t gpus_per_node) {
   GOODPUT_CHECK(gpus_per_node > 0 && placement.slots % gpus_per_node == 0,
-                "GPUs of a node have as many slots");
+                "all GPUs of a node must have the same number of slots");
   ExpertPlacement gpus{
       placement.experts, placement.nodes * gpus_per_node, placement.slots / gpus_per_node, {}};
   gpus.expert_at.reserve(placement.expert_at.size());

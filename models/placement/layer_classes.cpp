@@ -24,7 +24,7 @@ LayerClasses LayerClasses::together(std::size_t layers) {
 }
 
 void LayerClasses::part(std::span<const std::vector<std::int64_t>> loads) {
-  GOODPUT_CHECK(loads.size() == layers(), "the loads of every layer");
+  GOODPUT_CHECK(loads.size() == layers(), "loads must be given for every layer");
   if (classes() == layers()) return;
   LayerClasses parted;
   for (std::size_t layer = 0; layer < layers(); ++layer) {
@@ -45,7 +45,7 @@ std::vector<std::int32_t> LayerClasses::sizes() const {
 
 std::vector<std::vector<std::int64_t>> LayerClasses::one_of_each(
     std::span<const std::vector<std::int64_t>> loads) const {
-  GOODPUT_CHECK(loads.size() == layers(), "the loads of every layer");
+  GOODPUT_CHECK(loads.size() == layers(), "loads must be given for every layer");
   std::vector<std::vector<std::int64_t>> of_classes;
   for (const std::size_t layer : first_) of_classes.push_back(loads[layer]);
   return of_classes;

@@ -21,7 +21,7 @@ std::int32_t NodeSets::count(std::size_t set) const {
 }
 
 void NodeSets::append(std::span<const std::uint64_t> set) {
-  GOODPUT_CHECK(set.size() == words_, "sets are over the same nodes");
+  GOODPUT_CHECK(set.size() == words_, "sets must be over the same nodes");
   bits_.insert(bits_.end(), set.begin(), set.end());
 }
 
@@ -53,7 +53,7 @@ NodeSets innermost(const NodeSets& sets) {
 }
 
 NodeSets deciding_sets(std::span<const ExpertPlacement> layers) {
-  GOODPUT_CHECK(!layers.empty(), "a model has layers");
+  GOODPUT_CHECK(!layers.empty(), "at least one layer is needed");
   NodeSets all(layers.front().nodes);
   for (const ExpertPlacement& layer : layers) {
     const NodeSets sets = innermost(expert_nodes(layer));

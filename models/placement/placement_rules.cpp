@@ -30,7 +30,7 @@ class EmptiestNodes {
   // One slot. REQUIRES: there is one.
   std::int32_t take() {
     if (next_ == with_[index(level_)].size()) descend();
-    GOODPUT_CHECK(level_ > 0, "replicas fit into the slots");
+    GOODPUT_CHECK(level_ > 0, "replicas must fit into the slots");
     return with_[index(level_)][next_++];
   }
 
@@ -83,7 +83,7 @@ ExpertPlacement place_groups(const LayerDemand& layer, const SlotGrid& grid,
   NodesOfExpert nodes_of(layer.replicas.size());
   std::vector<std::int32_t> vacant(index(grid.nodes), grid.slots);
   for (std::size_t g = 0; g < groups.size(); ++g) {
-    GOODPUT_CHECK(node_sets[g].size() == index(groups[g].nodes), "a group stands on its nodes");
+    GOODPUT_CHECK(node_sets[g].size() == index(groups[g].nodes), "a group must have its number of nodes");
     for (const std::int32_t e : groups[g].experts) nodes_of[index(e)] = node_sets[g];
     for (const std::int32_t n : node_sets[g]) {
       vacant[index(n)] -= static_cast<std::int32_t>(groups[g].experts.size());
@@ -131,7 +131,8 @@ ExpertPlacement place_compact(const LayerDemand& layer, const SlotGrid& grid) {
 }
 
 ExpertPlacement place_eplb(const LayerDemand& layer, const SlotGrid& grid, std::int32_t gpus_per_node) {
-  GOODPUT_CHECK(gpus_per_node > 0 && grid.slots % gpus_per_node == 0, "GPUs of a node have as many slots");
+  GOODPUT_CHECK(gpus_per_node > 0 && grid.slots % gpus_per_node == 0,
+                "all GPUs of a node must have the same number of slots");
   std::vector<std::int32_t> heaviest(layer.replicas.size());
   std::iota(heaviest.begin(), heaviest.end(), 0);
   std::stable_sort(heaviest.begin(), heaviest.end(), [&](std::int32_t a, std::int32_t b) {
@@ -154,11 +155,12 @@ ExpertPlacement place_eplb(const LayerDemand& layer, const SlotGrid& grid, std::
 }
 
 Status check_replicas(std::span<const std::int32_t> replicas, const SlotGrid& grid) {
-  if (replicas.empty()) return Error{"no experts: want the replicas of at least one"};
+  if (replicas.empty())
+    return Error{"there are no experts; give the number of replicas of at least one expert"};
   std::int64_t sum = 0;
   for (std::size_t e = 0; e < replicas.size(); ++e) {
     if (replicas[e] < 1) {
-      return Error{fmt::format("expert {} has {} replicas, want at least 1", e, replicas[e])};
+      return Error{fmt::format("expert {} must have at least 1 replica, not {}", e, replicas[e])};
     }
     sum += replicas[e];
   }

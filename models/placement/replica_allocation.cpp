@@ -21,21 +21,22 @@ __extension__ using Wide = unsigned __int128;
 constexpr std::int64_t kMaxSlots = std::int64_t{1} << 20;
 
 Status check_request(std::span<const std::int64_t> loads, const SlotGrid& grid, std::int32_t min_replicas) {
-  if (loads.empty()) return Error{"no experts: want the load of at least one"};
-  if (grid.nodes < 1) return Error{fmt::format("{} nodes, want at least 1", grid.nodes)};
-  if (grid.slots < 1) return Error{fmt::format("{} slots on a node, want at least 1", grid.slots)};
+  if (loads.empty()) return Error{"there are no experts; give the load of at least one"};
+  if (grid.nodes < 1) return Error{fmt::format("the number of nodes must be 1 or more, not {}", grid.nodes)};
+  if (grid.slots < 1) return Error{fmt::format("slots per node must be 1 or more, not {}", grid.slots)};
   if (grid.total() > kMaxSlots) {
-    return Error{fmt::format("{} nodes x {} slots are {} slots, want at most {}", grid.nodes, grid.slots,
-                             grid.total(), kMaxSlots)};
+    return Error{fmt::format("{} nodes x {} slots are {} slots, but at most {} are supported", grid.nodes,
+                             grid.slots, grid.total(), kMaxSlots)};
   }
   if (grid.total() < static_cast<std::int64_t>(loads.size())) {
     return Error{fmt::format("{} experts do not fit on {} nodes x {} slots: not trainable on these nodes",
                              loads.size(), grid.nodes, grid.slots)};
   }
-  if (min_replicas < 1) return Error{fmt::format("min replicas is {}, want at least 1", min_replicas)};
+  if (min_replicas < 1) return Error{fmt::format("min replicas must be 1 or more, not {}", min_replicas)};
   std::int64_t sum = 0;
   for (std::size_t e = 0; e < loads.size(); ++e) {
-    if (loads[e] < 0) return Error{fmt::format("the load of expert {} is {}, want at least 0", e, loads[e])};
+    if (loads[e] < 0)
+      return Error{fmt::format("the load of expert {} must be 0 or more, not {}", e, loads[e])};
     if (loads[e] > std::numeric_limits<std::int64_t>::max() - sum) {
       return Error{"the loads add up to 2^63 or more"};
     }
@@ -67,7 +68,7 @@ std::vector<std::int32_t> proportional_replicas(std::span<const std::int64_t> as
     slots -= replicas[i];
     load_left -= load;
   }
-  GOODPUT_CHECK(slots == 0, "Eq. 1 gives out every slot");
+  GOODPUT_CHECK(slots == 0, "Eq. 1 must assign every slot");
   return replicas;
 }
 

@@ -215,7 +215,7 @@ std::optional<std::vector<double>> survival_by_recursion(const NodeSets& sets, s
     if (states.pending.size() > max_states) return std::nullopt;
   }
   if (states.pending.empty()) return std::vector<double>(width);
-  GOODPUT_CHECK(states.pending.size() == 1, "all sets are closed at the end");
+  GOODPUT_CHECK(states.pending.size() == 1, "all sets must be closed at the end");
   remove_rounding(states.share, sets);
   return std::move(states.share);
 }
@@ -252,7 +252,8 @@ Survival survival_by_sampling(const NodeSets& sets, std::int32_t failures, std::
 
 std::vector<Survival> survival(const NodeSets& sets, std::int32_t first, std::int32_t last,
                                const SurvivalOptions& options) {
-  GOODPUT_CHECK(0 <= first && first <= last && last <= sets.nodes(), "so many nodes can fail");
+  GOODPUT_CHECK(0 <= first && first <= last && last <= sets.nodes(),
+                "the number of failed nodes must be from 0 to the number of nodes");
   const auto exact = survival_by_recursion(sets, last, options.max_states);
   const std::int32_t harmless = harmless_failures(sets);
   std::vector<Survival> curve;

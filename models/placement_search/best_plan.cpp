@@ -77,7 +77,7 @@ class FilledGroups {
       if (vacant[n] > 0) open.emplace(load_[n], n);
     }
     for (const Replica& replica : replicas) {
-      GOODPUT_CHECK(!open.empty(), "replicas fit into the slots");
+      GOODPUT_CHECK(!open.empty(), "replicas must fit into the slots");
       const std::size_t n = open.top().second;
       open.pop();
       free_[n].push_back(replica);
@@ -108,7 +108,7 @@ std::vector<std::vector<std::vector<std::int32_t>>> anchored_node_sets(
     for (std::size_t g = 0; g < groups.size(); ++g) {
       while (of_layer[g].size() < index(groups[g].nodes)) of_layer[g].push_back(next++);
     }
-    GOODPUT_CHECK(next <= nodes, "the groups of a layer fit on the nodes");
+    GOODPUT_CHECK(next <= nodes, "the groups of a layer must fit on the nodes");
   }
   return sets;
 }
@@ -149,7 +149,7 @@ std::vector<ExpertPlacement> place_each(std::span<const LayerDemand> layers, con
 
 std::vector<ExpertPlacement> place_best(std::span<const LayerDemand> layers, const SlotGrid& grid,
                                         const SearchEffort& effort, std::int32_t gpus_per_node) {
-  GOODPUT_CHECK(!layers.empty(), "a model has layers");
+  GOODPUT_CHECK(!layers.empty(), "at least one layer is needed");
   SearchEffort of_layer = effort;
   if (layers.size() > 1) {
     of_layer.anneals = (effort.anneals + 1) / 2;
@@ -209,7 +209,7 @@ std::vector<double> survival_bound(std::span<const LayerDemand> layers, const Sl
       for (std::int32_t i = 0; i < groups[g].nodes; ++i) sets.insert(g, node++);
     }
     const auto survived = survival_by_recursion(sets, max_failures, SurvivalOptions{}.max_states);
-    GOODPUT_CHECK(survived.has_value(), "disjoint sets have two states");
+    GOODPUT_CHECK(survived.has_value(), "disjoint sets must be small enough for the exact recursion");
     for (std::size_t k = 0; k < bound.size(); ++k) {
       const bool too_few =
           grid.nodes - static_cast<std::int32_t>(k) < static_cast<std::int32_t>(groups.size());

@@ -27,7 +27,7 @@ void count_survived(const std::uint64_t* fatal, std::size_t words, const std::ui
 }  // namespace
 
 FailureLattice::FailureLattice(std::int32_t nodes) : nodes_(nodes) {
-  GOODPUT_CHECK(1 <= nodes && nodes <= kMaxNodes, "a lattice is for a small cluster");
+  GOODPUT_CHECK(1 <= nodes && nodes <= kMaxNodes, "a failure lattice supports only small clusters");
   const std::uint32_t bits = std::uint32_t{1} << std::min(static_cast<std::uint32_t>(nodes), kInWord);
   for (std::uint32_t set = 0; set < bits; ++set) {
     with_failures_[static_cast<std::size_t>(std::popcount(set))] |= std::uint64_t{1} << set;

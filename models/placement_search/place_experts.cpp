@@ -13,20 +13,21 @@ namespace goodput {
 namespace {
 
 Status check_nodes(const ExpertNodes& nodes) {
-  if (nodes.gpus < 1) return Error{fmt::format("{} GPUs on a node, want at least 1", nodes.gpus)};
+  if (nodes.gpus < 1) return Error{fmt::format("GPUs per node must be 1 or more, not {}", nodes.gpus)};
   if (nodes.slots % nodes.gpus != 0) {
     return Error{
-        fmt::format("{} slots do not divide evenly over the {} GPUs of a node", nodes.slots, nodes.gpus)};
+        fmt::format("{} slots per node do not divide evenly among its {} GPUs", nodes.slots, nodes.gpus)};
   }
   return Ok{};
 }
 
 Status check_layers(std::span<const std::vector<std::int64_t>> loads) {
-  if (loads.empty()) return Error{"no layers to place"};
+  if (loads.empty()) return Error{"there are no layers to place"};
   for (const std::vector<std::int64_t>& layer : loads) {
     if (layer.size() == loads.front().size()) continue;
-    return Error{fmt::format("layers with {} and with {} experts; want as many in all", loads.front().size(),
-                             layer.size())};
+    return Error{
+        fmt::format("one layer has {} experts and another has {}; all layers must have the same number",
+                    loads.front().size(), layer.size())};
   }
   return Ok{};
 }
@@ -159,13 +160,13 @@ Result<PlacedLayers> place_experts(std::span<const std::vector<std::int64_t>> lo
 Result<PlacedLayers> place_replicas(std::span<const LayerDemand> layers, const ExpertNodes& nodes,
                                     PlacementRule rule, const SearchEffort& effort) {
   GOODPUT_TRY_STATUS(check_nodes(nodes));
-  if (layers.empty()) return Error{"no layers to place"};
+  if (layers.empty()) return Error{"there are no layers to place"};
   PlacedLayers placed;
   for (const LayerDemand& layer : layers) {
     GOODPUT_TRY_STATUS(check_replicas(layer.replicas, nodes.grid()));
     if (!layer.loads.empty() && layer.loads.size() != layer.replicas.size()) {
-      return Error{fmt::format("a layer has the loads of {} experts and the replicas of {}",
-                               layer.loads.size(), layer.replicas.size())};
+      return Error{fmt::format("a layer has loads for {} experts but replicas for {}", layer.loads.size(),
+                               layer.replicas.size())};
     }
     const std::int32_t least = *std::min_element(layer.replicas.begin(), layer.replicas.end());
     placed.min_replicas = placed.layers.empty() ? least : std::min(placed.min_replicas, least);

@@ -28,63 +28,67 @@ template <typename... Visitors>
 Overloaded(Visitors...) -> Overloaded<Visitors...>;
 
 Fields fields_of(SlowWorker& slow) {
-  return {
-      {"dp", Need::kRequired, config::integer(slow.dp, 0), "data-parallel rank of the worker"},
-      {"stage", Need::kRequired, config::integer(slow.stage, 0), "pipeline stage of the worker"},
-      {"factor", Need::kRequired, config::number(slow.factor, kFactor), "of its passes and optimizer"},
-      {"from_step", Need::kOptional, config::integer(slow.from_step, 1, kMostSteps), "steps count from 1"},
-      {"to_step", Need::kOptional, config::integer(slow.to_step, 0, kMostSteps), "inclusive; 0: the last"},
-      {"from_factor", Need::kOptional, config::number(slow.from_factor, config::between(0, 1e4)),
-       "at from_step, from where it grows evenly to factor; 0: factor in all steps"}};
+  return {{"dp", Need::kRequired, config::integer(slow.dp, 0), "data-parallel rank of the worker"},
+          {"stage", Need::kRequired, config::integer(slow.stage, 0), "pipeline stage of the worker"},
+          {"factor", Need::kRequired, config::number(slow.factor, kFactor),
+           "slowdown of its passes and optimizer"},
+          {"from_step", Need::kOptional, config::integer(slow.from_step, 1, kMostSteps),
+           "first affected step, counted from 1"},
+          {"to_step", Need::kOptional, config::integer(slow.to_step, 0, kMostSteps),
+           "last affected step; 0: the last step of the trace"},
+          {"from_factor", Need::kOptional, config::number(slow.from_factor, config::between(0, 1e4)),
+           "slowdown at from_step, which grows linearly to factor; 0: factor in all steps"}};
 }
 
 Fields fields_of(StagePartition& partition) {
   return {{"stage", Need::kRequired, config::integer(partition.stage, 0), "pipeline stage"},
-          {"factor", Need::kRequired, config::number(partition.factor, kFactor), "of its passes"}};
+          {"factor", Need::kRequired, config::number(partition.factor, kFactor), "slowdown of its passes"}};
 }
 
 Fields fields_of(SequenceLengths& lengths) {
   return {{"median_tokens", Need::kOptional, config::number(lengths.median_tokens, config::at_least(1)),
            "median length of the documents"},
           {"sigma", Need::kOptional, config::number(lengths.sigma, config::between(0, 10)),
-           "deviation of the logarithm of the lengths"},
+           "standard deviation of the logarithm of the lengths"},
           {"attention_share", Need::kOptional, config::number(lengths.attention_share, config::between(0, 1)),
-           "of a pass, for a sequence that is one document"}};
+           "attention's share of a pass, for a sequence that is one document"}};
 }
 
 Fields fields_of(GcPauses& pauses) {
   return {{"passes", Need::kOptional, config::choice(pauses.passes, GcPauses::kPassesNames),
-           "passes that are stopped"},
+           "passes that pauses interrupt"},
           {"every_steps", Need::kOptional, config::integer(pauses.every_steps, 1, kMostSteps),
-           "steps from one pause of a worker to its next"},
+           "steps between pauses of a worker"},
           {"pause_s", Need::kRequired,
-           config::number(pauses.pause, config::between(0, kMostSeconds), from_seconds(1)), "mean length"}};
+           config::number(pauses.pause, config::between(0, kMostSeconds), from_seconds(1)),
+           "mean length of a pause"}};
 }
 
 Fields fields_of(LaunchDelays& delays) {
   return {{"ops", Need::kOptional, config::choice(delays.ops, LaunchDelays::kOpsNames),
-           "first: the first forward pass of stage 0 (data loading)"},
+           "which ops start late; first: the first forward pass of stage 0 (data loading)"},
           {"mean_s", Need::kRequired,
            config::number(delays.mean, config::between(0, kMostSeconds), from_seconds(1)),
-           "of an exponential distribution"}};
+           "mean delay; delays are exponentially distributed"}};
 }
 
 Fields fields_of(SlowLink& link) {
-  return {
-      {"dp", Need::kOptional, config::integer(link.dp, SlowLink::kAllReplicas),
-       "data-parallel rank; -1: all replicas"},
-      {"stage", Need::kRequired, config::integer(link.stage, 0), "the link from this stage to the next"},
-      {"factor", Need::kRequired, config::number(link.factor, kFactor), "of its messages"},
-      {"from_step", Need::kOptional, config::integer(link.from_step, 1, kMostSteps), "steps count from 1"},
-      {"to_step", Need::kOptional, config::integer(link.to_step, 0, kMostSteps), "inclusive; 0: the last"}};
+  return {{"dp", Need::kOptional, config::integer(link.dp, SlowLink::kAllReplicas),
+           "data-parallel rank; -1: all replicas"},
+          {"stage", Need::kRequired, config::integer(link.stage, 0), "link from this stage to the next"},
+          {"factor", Need::kRequired, config::number(link.factor, kFactor), "slowdown of its messages"},
+          {"from_step", Need::kOptional, config::integer(link.from_step, 1, kMostSteps),
+           "first affected step, counted from 1"},
+          {"to_step", Need::kOptional, config::integer(link.to_step, 0, kMostSteps),
+           "last affected step; 0: the last step of the trace"}};
 }
 
 Fields fields_of(NicFlap& flap) {
   return {{"dp", Need::kRequired, config::integer(flap.dp, 0), "data-parallel rank of the worker"},
           {"stage", Need::kRequired, config::integer(flap.stage, 0), "pipeline stage of the worker"},
           {"share", Need::kOptional, config::number(flap.share, config::between(0, 1)),
-           "of the worker's transfers that are hit"},
-          {"factor", Need::kOptional, config::number(flap.factor, kFactor), "of what these take"}};
+           "share of the worker's transfers that are affected"},
+          {"factor", Need::kOptional, config::number(flap.factor, kFactor), "slowdown of these transfers"}};
 }
 
 template <std::size_t... kIndex>
@@ -95,11 +99,11 @@ Straggler make(std::size_t kind, std::index_sequence<kIndex...> /*kinds*/) {
 }
 
 Result<Straggler> of_kind(const Json& value, const config::Place& place) {
-  if (!value.is_object()) return place.error("is no object, want a straggler: {\"kind\": ..., ...}");
+  if (!value.is_object()) return place.error("must be a straggler: {\"kind\": ..., ...}");
   const std::string kinds = fmt::format("{}", fmt::join(kStragglerKinds, ", "));
   const auto kind = value.find("kind");
-  if (kind == value.end()) return place.at("kind").error("is missing, want one of " + kinds);
-  if (!kind->is_string()) return place.at("kind").error("is no text, want one of " + kinds);
+  if (kind == value.end()) return place.at("kind").error("is missing; it must be one of " + kinds);
+  if (!kind->is_string()) return place.at("kind").error("must be one of " + kinds);
   const auto& name = kind->get_ref<const std::string&>();
   const Result<std::size_t> found = index_of_name(kStragglerKinds, "straggler", name);
   if (!found) return place.at("kind").error(found.error().what);
@@ -107,7 +111,7 @@ Result<Straggler> of_kind(const Json& value, const config::Place& place) {
 }
 
 Status read_stragglers(const Json& value, const config::Place& place, std::vector<Straggler>& stragglers) {
-  if (!value.is_array()) return place.error("is no array, want an array of stragglers");
+  if (!value.is_array()) return place.error("must be an array of stragglers");
   stragglers.clear();
   for (std::size_t i = 0; i < value.size(); ++i) {
     config::Place at = place.at(std::to_string(i));
@@ -129,7 +133,7 @@ std::optional<Error> unknown_place(const Straggler& straggler, const JobShape& j
   const auto beyond = [](std::string_view field, std::int64_t value, std::int64_t count,
                          std::string_view things) -> std::optional<Error> {
     if (value < count) return std::nullopt;
-    return Error{fmt::format("is {}, but the job has {} {}, from 0 on", value, count, things),
+    return Error{fmt::format("is {}, but the job has only {} {}, numbered from 0", value, count, things),
                  {.pointer = fmt::format("/{}", field)}};
   };
   const auto worker = [&](std::int32_t dp, std::int32_t stage) {
@@ -142,7 +146,8 @@ std::optional<Error> unknown_place(const Straggler& straggler, const JobShape& j
                    {.pointer = "/from_step"}};
     }
     if (to_step == 0 || to_step >= from_step) return std::nullopt;
-    return Error{fmt::format("is {}, before from_step {}", to_step, from_step), {.pointer = "/to_step"}};
+    return Error{fmt::format("must be at least from_step ({1}), not {0}", to_step, from_step),
+                 {.pointer = "/to_step"}};
   };
   const auto visit =
       Overloaded{[&](const SlowWorker& slow) -> std::optional<Error> {
@@ -151,18 +156,18 @@ std::optional<Error> unknown_place(const Straggler& straggler, const JobShape& j
                  },
                  [&](const SlowLink& link) -> std::optional<Error> {
                    if (auto problem = worker(link.dp, link.stage)) return problem;
-                   if (job.pp == 1) return Error{"a job of one stage has no link between stages"};
+                   if (job.pp == 1) return Error{"a job with one stage has no link between stages"};
                    return window(link.from_step, link.to_step);
                  },
                  [&](const StagePartition& partition) -> std::optional<Error> {
                    if (auto problem = beyond("stage", partition.stage, job.pp, "stages")) return problem;
                    if (job.pp > 1) return std::nullopt;
-                   return Error{"a job of one stage has no partition that could be uneven"};
+                   return Error{"a job with one stage cannot have an uneven partition"};
                  },
                  [&](const NicFlap& flap) -> std::optional<Error> {
                    if (auto problem = worker(flap.dp, flap.stage)) return problem;
                    if (job.dp > 1 || job.pp > 1) return std::nullopt;
-                   return Error{"a job of one worker transfers nothing that could be hit"};
+                   return Error{"a job with one worker has no transfers that could be slow"};
                  },
                  [](const auto& /*anywhere*/) -> std::optional<Error> { return std::nullopt; }};
   return std::visit(visit, straggler);
@@ -177,7 +182,7 @@ config::Fields config_fields(Straggler& straggler) {
       [](const Json&, config::Place&) -> Status { return Ok{}; },  // which fields there are
       [name](OrderedJson& into) { into = name; },
       {}};
-  Fields fields = {{"kind", Need::kRequired, kind, "what makes workers straggle"}};
+  Fields fields = {{"kind", Need::kRequired, kind, "kind of straggler"}};
   for (config::Field& field : std::visit([](auto& of) { return fields_of(of); }, straggler)) {
     fields.push_back(std::move(field));
   }
@@ -196,14 +201,15 @@ config::Value stragglers_value(std::vector<Straggler>& stragglers) {
 }
 
 config::Fields config_fields(TraceSettings& settings) {
-  return {{"steps", Need::kOptional, config::integer(settings.steps, 1, kMostSteps), "training steps"},
-          {"jitter", Need::kOptional, config::number(settings.jitter, config::between(0, 1)),
-           "deviation of the logarithm of what every op takes"}};
+  return {
+      {"steps", Need::kOptional, config::integer(settings.steps, 1, kMostSteps), "number of training steps"},
+      {"jitter", Need::kOptional, config::number(settings.jitter, config::between(0, 1)),
+       "standard deviation of the logarithm of op times"}};
 }
 
 config::Fields config_fields(SynthSettings& settings) {
-  return {{"stragglers", Need::kOptional, stragglers_value(settings.stragglers), "what slows the job"},
-          {"trace", Need::kOptional, config::object(settings.trace), "length and noise"}};
+  return {{"stragglers", Need::kOptional, stragglers_value(settings.stragglers), "stragglers of the job"},
+          {"trace", Need::kOptional, config::object(settings.trace), "number of steps and noise"}};
 }
 
 Status check_stragglers(const std::vector<Straggler>& stragglers, const JobShape& job) {
@@ -236,10 +242,10 @@ double draw_sequence_cost(const SequenceLengths& lengths, std::int64_t length, s
 std::string describe(const Straggler& straggler) {
   const auto visit = Overloaded{
       [](const SlowWorker& slow) {
-        const std::string until = slow.to_step == 0 ? "the last" : fmt::format("{}", slow.to_step);
+        const std::string until = slow.to_step == 0 ? "the last step" : fmt::format("{}", slow.to_step);
         const std::string growing = slow.from_factor == 0 ? "" : fmt::format("{:g}x to ", slow.from_factor);
-        return fmt::format("dp {} stage {} computes {}{:g}x as long in steps {} to {}", slow.dp, slow.stage,
-                           growing, slow.factor, slow.from_step, until);
+        return fmt::format("computation on dp {} stage {} takes {}{:g}x as long from step {} to {}", slow.dp,
+                           slow.stage, growing, slow.factor, slow.from_step, until);
       },
       [](const StagePartition& partition) {
         return fmt::format("the passes of stage {} take {:g}x as long in all replicas", partition.stage,
@@ -247,28 +253,29 @@ std::string describe(const Straggler& straggler) {
       },
       [](const SequenceLengths& lengths) {
         return fmt::format(
-            "documents of {:g} tokens (median, deviation of the logarithm {:g}); attention is {:g} of a pass",
+            "documents have {:g} tokens (median; standard deviation of the logarithm {:g}); attention takes "
+            "{:g} of a pass",
             lengths.median_tokens, lengths.sigma, lengths.attention_share);
       },
       [](const GcPauses& pauses) {
-        return fmt::format("every worker pauses {:g} s, once in {} steps", to_seconds(pauses.pause),
+        return fmt::format("every worker pauses for {:g} s once every {} steps", to_seconds(pauses.pause),
                            pauses.every_steps);
       },
       [](const LaunchDelays& delays) {
-        return fmt::format("{} start {:g} s late in the mean",
+        return fmt::format("{} start {:g} s late on average",
                            delays.ops == LaunchDelays::Ops::kFirst ? "the first passes" : "all ops",
                            to_seconds(delays.mean));
       },
       [](const SlowLink& link) {
         const std::string of = link.dp < 0 ? "all replicas" : fmt::format("dp {}", link.dp);
-        const std::string until = link.to_step == 0 ? "the last" : fmt::format("{}", link.to_step);
+        const std::string until = link.to_step == 0 ? "the last step" : fmt::format("{}", link.to_step);
         return fmt::format(
-            "messages from stage {} to the next and back take {:g}x as long in {}, in steps {} to {}",
-            link.stage, link.factor, of, link.from_step, until);
+            "messages between stage {} and the next take {:g}x as long in {} from step {} to {}", link.stage,
+            link.factor, of, link.from_step, until);
       },
       [](const NicFlap& flap) {
-        return fmt::format("{:g} of the transfers of dp {} stage {} take {:g}x as long", flap.share, flap.dp,
-                           flap.stage, flap.factor);
+        return fmt::format("a share of {:g} of the transfers of dp {} stage {} takes {:g}x as long",
+                           flap.share, flap.dp, flap.stage, flap.factor);
       }};
   return std::visit(visit, straggler);
 }

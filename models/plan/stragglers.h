@@ -136,7 +136,7 @@ struct JobShape {
 [[nodiscard]] double draw_sequence_cost(const SequenceLengths& lengths, std::int64_t length,
                                         std::int32_t sequences, RandomStream& random);
 
-// `dp 1 stage 2 computes 1.5x as long in steps 1 to 10`
+// `computation on dp 1 stage 2 takes 1.5x as long from step 1 to 10`
 [[nodiscard]] std::string describe(const Straggler& straggler);
 
 }  // namespace goodput

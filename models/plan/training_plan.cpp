@@ -23,7 +23,7 @@ config::ObjectAccess group(std::function<config::Fields()> fields) {
 config::Fields cluster_fields(ClusterSpec& cluster, RooflineParameters& lone_kernels) {
   config::Fields fields = config_fields(cluster);
   fields.push_back({"efficiency", Need::kOptional, config::object(lone_kernels),
-                    "what a lone kernel sustains of the ratings (cost model \"roofline\")"});
+                    "shares of the ratings that a single kernel sustains (cost model \"roofline\")"});
   return fields;
 }
 
@@ -69,16 +69,16 @@ config::Field stack_of(TrainingPlan& plan) {
 std::string no_calibration(const TrainingPlan& plan) {
   for (const CostModelInfo& info : cost_models()) {
     if (info.name == plan.cost_model && !info.reads_calibration)
-      return fmt::format("cost model {} reads none", in_quotes(info.name));
+      return fmt::format("cost model {} uses no calibration", in_quotes(info.name));
   }
   return "";
 }
 
 config::Fields cost_fields(TrainingPlan& plan) {
   return {
-      {"model", Need::kOptional, config::text(plan.cost_model), "who prices the ops"},
+      {"model", Need::kOptional, config::text(plan.cost_model), "cost model: `goodput list cost-models`"},
       {"calibration", Need::kOptional, config::path_or_name(plan.calibration, kCalibrationFiles),
-       "measured costs: a path, relative to the plan, or a name; absent: the cost model's default",
+       "measured costs: a path relative to the plan, or a name (default: the cost model's own)",
        [&plan] { return no_calibration(plan); }},
   };
 }
@@ -129,19 +129,20 @@ config::Fields config_fields(TrainingPlan& plan) {
   const auto load = [&plan] { return load_fields(plan); };
   return {
       {"model", Need::kRequired,
-       config::object_or_name(config::access(plan.model), kModelFiles, plan.sources), "what is trained"},
+       config::object_or_name(config::access(plan.model), kModelFiles, plan.sources), "model to train"},
       {"cluster", Need::kRequired, config::object_or_name(group(cluster), kClusterFiles, plan.sources),
-       "on which machines"},
+       "machines to train on"},
       stack_of(plan),
-      {"parallel", Need::kRequired, own_parallel(plan), "how it is cut up"},
-      {"cost", Need::kOptional, config::object(group(cost)), "how ops are priced"},
+      {"parallel", Need::kRequired, own_parallel(plan), "parallel layout"},
+      {"cost", Need::kOptional, config::object(group(cost)), "how the times of ops are computed"},
       {"efficiency", Need::kOptional, own_efficiency(plan.efficiency),
-       "instead of the cluster's in this stack, key by key"},
-      {"expert_load", Need::kOptional, config::object(group(load)), "how tokens spread over experts"},
-      {"stragglers", Need::kOptional, checked_only(stragglers_value),
-       "what slows workers down, for `goodput synth`", of_synth},
+       "values that replace the cluster's efficiencies, key by key"},
+      {"expert_load", Need::kOptional, config::object(group(load)),
+       "how tokens are distributed over experts"},
+      {"stragglers", Need::kOptional, checked_only(stragglers_value), "stragglers, for `goodput synth`",
+       of_synth},
       {"trace", Need::kOptional, checked_only(config::object<TraceSettings>),
-       "length and noise, for `goodput synth`", of_synth},
+       "number of steps and noise, for `goodput synth`", of_synth},
   };
 }
 

@@ -24,8 +24,8 @@ Status check_gpus(const TrainingPlan& plan) {
   const ParallelPlan& parallel = plan.parallel;
   const double gpus = static_cast<double>(parallel.dp) * parallel.pp * parallel.tp * parallel.cp;
   if (gpus <= static_cast<double>(plan.cluster.gpus())) return Ok{};
-  return Error{fmt::format("dp {} x pp {} x tp {} x cp {} needs {:.0f} GPUs, the cluster has {}", parallel.dp,
-                           parallel.pp, parallel.tp, parallel.cp, gpus, plan.cluster.gpus()),
+  return Error{fmt::format("dp {} x pp {} x tp {} x cp {} needs {:.0f} GPUs, but the cluster has {}",
+                           parallel.dp, parallel.pp, parallel.tp, parallel.cp, gpus, plan.cluster.gpus()),
                {.pointer = "/parallel"}};
 }
 
@@ -38,15 +38,15 @@ Status check_tensor_parallelism(const TrainingPlan& plan) {
   GOODPUT_TRY_STATUS(must_divide("tp", tp, "the model's ffn", model.ffn));
   if (model.moe) GOODPUT_TRY_STATUS(must_divide("tp", tp, "the model's expert_ffn", model.moe->expert_ffn));
   if (model.latent || model.kv_heads % tp == 0 || tp % model.kv_heads == 0) return Ok{};
-  return Error{
-      fmt::format("is {}, neither a divisor nor a multiple of the model's kv_heads ({})", tp, model.kv_heads),
-      {.pointer = "/parallel/tp"}};
+  return Error{fmt::format("must be a divisor or a multiple of the model's kv_heads ({1}), not {0}", tp,
+                           model.kv_heads),
+               {.pointer = "/parallel/tp"}};
 }
 
 // Tensor-parallel peers that hold different experts have to hold different tokens.
 Status check_whole_experts(const ParallelPlan& parallel) {
   if (parallel.tp > 1 && !parallel.sequence_parallel) {
-    return Error{fmt::format("is false, but experts that tp {} does not cut up want it", parallel.tp),
+    return Error{fmt::format("must be true because tp is {} and does not split the experts", parallel.tp),
                  {.pointer = "/parallel/sequence_parallel"}};
   }
   return must_divide("ep", parallel.ep, "dp x cp x tp",
@@ -71,8 +71,8 @@ Status check_instances(const ParallelPlan& parallel, ExpertSlots slots) {
   const std::int64_t replicas = parallel.dp / instances;
   const std::int64_t peers = std::int64_t{parallel.cp} * (slots.are_used() ? parallel.tp : 1);
   if (instances == 1 || replicas * peers % parallel.ep == 0) return Ok{};
-  return Error{fmt::format("is {}, which leaves an instance {} of the dp {} replicas, {} GPUs that are no "
-                           "whole groups of ep {}; want fewer instances, or a smaller ep",
+  return Error{fmt::format("is {}, which gives each instance {} of the dp {} replicas; their {} GPUs are not "
+                           "whole groups of ep {}; use fewer instances or a smaller ep",
                            instances, replicas, parallel.dp, replicas * peers, parallel.ep),
                {.pointer = "/parallel/zero_instances"}};
 }
@@ -80,16 +80,17 @@ Status check_instances(const ParallelPlan& parallel, ExpertSlots slots) {
 Status check_batch(const ParallelPlan& parallel) {
   const std::int64_t at_once = std::int64_t{parallel.dp} * parallel.micro_batch;
   if (parallel.global_batch % at_once != 0) {
-    return Error{fmt::format("is {}, want a multiple of dp {} x micro_batch {} = {}", parallel.global_batch,
-                             parallel.dp, parallel.micro_batch, at_once),
+    return Error{fmt::format("must be a multiple of dp {1} x micro_batch {2} = {3}, not {0}",
+                             parallel.global_batch, parallel.dp, parallel.micro_batch, at_once),
                  {.pointer = "/parallel/global_batch"}};
   }
   GOODPUT_TRY_STATUS(must_divide("cp", parallel.cp, "sequence_length", parallel.sequence_length));
   const std::int64_t shards = std::int64_t{parallel.cp} * parallel.tp;
   if (!parallel.sequence_parallel || parallel.sequence_length % shards == 0) return Ok{};
-  return Error{fmt::format("is {}, want a multiple of cp {} x tp {} = {} (sequence_parallel)",
-                           parallel.sequence_length, parallel.cp, parallel.tp, shards),
-               {.pointer = "/parallel/sequence_length"}};
+  return Error{
+      fmt::format("must be a multiple of cp {1} x tp {2} = {3}, not {0}, because sequence_parallel is true",
+                  parallel.sequence_length, parallel.cp, parallel.tp, shards),
+      {.pointer = "/parallel/sequence_length"}};
 }
 
 // The most that 64 bits count: tokens of a step, each once an expert it goes to.
@@ -99,7 +100,7 @@ Status check_tokens(const TrainingPlan& plan) {
   const std::int64_t most = std::numeric_limits<std::int64_t>::max() / copies;
   if (parallel.sequence_length <= most) return Ok{};
   return Error{
-      fmt::format("is {}, which times global_batch {} and the model's top_k is beyond 2^63; want at most {}",
+      fmt::format("is {}, which times global_batch {} and the model's top_k exceeds 2^63; use at most {}",
                   parallel.sequence_length, parallel.global_batch, most),
       {.pointer = "/parallel/sequence_length"}};
 }
@@ -109,20 +110,20 @@ Status check_split(const TrainingPlan& plan, std::int64_t positions) {
   const std::int32_t layers = plan.model.layers;
   if (split.empty()) {
     if (layers % positions == 0) return Ok{};
-    return Error{fmt::format("{} layers do not spread evenly over {} pipeline positions (pp {} x vpp "
-                             "{}); say how in layers_per_stage",
+    return Error{fmt::format("{} layers do not divide evenly over {} pipeline positions (pp {} x vpp {}); "
+                             "set layers_per_stage",
                              layers, positions, plan.parallel.pp, plan.parallel.vpp),
                  {.pointer = "/parallel/pp"}};
   }
   if (std::cmp_not_equal(split.size(), positions)) {
     return Error{
-        fmt::format("has {} entries, want one for each of the {} pipeline positions (pp {} x vpp {})",
+        fmt::format("must have one entry for each of the {1} pipeline positions (pp {2} x vpp {3}), not {0}",
                     split.size(), positions, plan.parallel.pp, plan.parallel.vpp),
         {.pointer = "/parallel/layers_per_stage"}};
   }
   const std::int64_t sum = std::accumulate(split.begin(), split.end(), std::int64_t{0});
   if (sum == layers) return Ok{};
-  return Error{fmt::format("adds up to {} layers, the model has {}", sum, layers),
+  return Error{fmt::format("must add up to the model's {1} layers, not {0}", sum, layers),
                {.pointer = "/parallel/layers_per_stage"}};
 }
 
@@ -157,8 +158,8 @@ Status check_size(const TrainingPlan& plan, const PipelineSchedule& schedule) {
   const double most = std::min(kMostOps, kMostTimes / ranks);
   if (ops <= most) return Ok{};
   return Error{
-      fmt::format("is {}, {} micro-batches a replica, which makes a step of some {:.3g} million ops{}; "
-                  "goodput takes {:.3g} million: lower it, or raise dp or micro_batch",
+      fmt::format("is {} ({} micro-batches per replica), so a step has about {:.3g} million ops{}; goodput "
+                  "supports at most {:.3g} million; lower this value, or raise dp or micro_batch",
                   parallel.global_batch, parallel.micro_batches(), 1e-6 * ops,
                   ranks > 1 ? fmt::format(" on each of {} expert ranks", ranks) : "", 1e-6 * most),
       {.pointer = "/parallel/global_batch"}};
@@ -167,8 +168,8 @@ Status check_size(const TrainingPlan& plan, const PipelineSchedule& schedule) {
 Status check_pipeline(const TrainingPlan& plan) {
   const ParallelPlan& parallel = plan.parallel;
   if (std::int64_t{parallel.pp} * parallel.vpp > kMostPositions) {
-    return Error{fmt::format("{} x vpp {} are more than {} pipeline positions", parallel.pp, parallel.vpp,
-                             kMostPositions),
+    return Error{fmt::format("is {}, which with vpp {} makes more than {} pipeline positions", parallel.pp,
+                             parallel.vpp, kMostPositions),
                  {.pointer = "/parallel/pp"}};
   }
   GOODPUT_TRY(const PipelineSchedule* const schedule, find_schedule(parallel.schedule));
@@ -182,14 +183,14 @@ Status check_pipeline(const TrainingPlan& plan) {
 
 Status check_precision(const TrainingPlan& plan) {
   if (plan.parallel.dtype == Dtype::kTf32 && !plan.cluster.gpu.tf32) {
-    return Error{
-        fmt::format("is \"tf32\", but GPU {} has none (no tf32_tflops)", in_quotes(plan.cluster.gpu.name)),
-        {.pointer = "/parallel/dtype"}};
+    return Error{fmt::format("is \"tf32\", but GPU {} does not support it (no tf32_tflops)",
+                             in_quotes(plan.cluster.gpu.name)),
+                 {.pointer = "/parallel/dtype"}};
   }
   if (!plan.parallel.has_fp8() || plan.cluster.gpu.fp8) return Ok{};
-  return Error{
-      fmt::format("is \"fp8\", but GPU {} has none (no fp8_tflops)", in_quotes(plan.cluster.gpu.name)),
-      {.pointer = "/parallel/dtype"}};
+  return Error{fmt::format("is \"fp8\", but GPU {} does not support it (no fp8_tflops)",
+                           in_quotes(plan.cluster.gpu.name)),
+               {.pointer = "/parallel/dtype"}};
 }
 
 Status check_rules(const TrainingPlan& plan, ExpertSlots slots) {

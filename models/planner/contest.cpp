@@ -250,13 +250,13 @@ bool is_tie(std::span<const double> best, std::span<const double> other, double 
 Result<ContestResult> run_contest(std::size_t contenders, const ContestRules& rules,
                                   const ContestTrials& trials) {
   Field field(contenders, rules, trials);
-  std::int64_t round = std::min(rules.first_trials, rules.most_trials);
+  std::int64_t round = std::min(rules.first_trials, rules.max_trials);
   while (true) {
     GOODPUT_TRY_STATUS(field.run_round(round));
     const bool is_done = round >= rules.least_trials && field.is_decided();
     const bool is_late = rules.is_out_of_time && rules.is_out_of_time();
-    if (field.is_empty() || round >= rules.most_trials || is_done || is_late) break;
-    round = std::min(2 * round, rules.most_trials);
+    if (field.is_empty() || round >= rules.max_trials || is_done || is_late) break;
+    round = std::min(2 * round, rules.max_trials);
   }
   GOODPUT_TRY_STATUS(field.prove(round));
   return field.result(round);

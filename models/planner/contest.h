@@ -39,8 +39,8 @@ struct ContestRules {
   double tie = 0.005;  // relative: a smaller difference does not count
   std::int64_t first_trials = 16;
   std::int64_t least_trials = 128;  // of the winner, for an estimate that is worth printing
-  std::int64_t most_trials = 1024;
-  // The winner alone gets up to so many trials if its limits are not shown yet. Less than most_trials: none.
+  std::int64_t max_trials = 1024;
+  // The winner alone gets up to so many trials if its limits are not shown yet. Less than max_trials: none.
   std::int64_t proof_trials = 0;
   // Asked between rounds: whether to stop with the trials there are. Empty: never.
   std::function<bool()> is_out_of_time{};

@@ -49,7 +49,7 @@ std::string nearest_text(const TrainingPlan& base, std::int64_t gpus, const Plan
     if (const auto other = nearest(base, gpus, space, direction)) found.push_back(*other);
   }
   if (found.empty()) return "";
-  return fmt::format("; the nearest whole nodes that a plan can use: {} GPUs", fmt::join(found, " or "));
+  return fmt::format("; the nearest GPU counts that work and fill whole nodes: {}", fmt::join(found, " or "));
 }
 
 // What dp would have to be.
@@ -62,7 +62,7 @@ std::string batch_text(const TrainingPlan& base, std::int64_t gpus, const PlanSp
   const std::string none = odd_dp.size() == 1 ? "which does not divide" : "none of which divides";
   const std::string deepest =
       space.pp.empty() ? fmt::format(", with pp up to the model's {} layers,", base.model.layers) : "";
-  return fmt::format("tp x cp x pp x dp = {}{} leaves dp {}{}, {} the batch of {}", gpus, deepest,
+  return fmt::format("tp x cp x pp x dp = {}{} allows only dp {}{}, {} the batch of {}", gpus, deepest,
                      fmt::join(shown, ", "), rest, none, base.parallel.global_batch);
 }
 
@@ -83,7 +83,7 @@ std::string no_plan_text(const TrainingPlan& base, std::int64_t gpus, const Plan
                          const PlanSearch& search) {
   const Result<PlanChoices> listed = list_choices(base, gpus, space);
   const bool has_choices = !listed || !listed->choices.empty();
-  std::string why = "no tp, cp, pp and dp of the search multiply to that number";
+  std::string why = "no tp, cp, pp and dp in the search multiply to that number";
   if (listed && !listed->odd_dp.empty()) why = batch_text(base, gpus, space, listed->odd_dp);
   if (has_choices) why = reasons_text(search);
   return fmt::format("no parallel plan uses exactly {} GPUs: {}{}", gpus, why,

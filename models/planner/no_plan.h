@@ -10,7 +10,7 @@
 
 namespace goodput {
 
-// "no parallel plan uses exactly 1000 GPUs: ...; the nearest whole nodes that a plan can use: 992 or 1024
+// "no parallel plan uses exactly 1000 GPUs: ...; the nearest numbers that work, in whole nodes: 992 or 1024
 // GPUs". Of the nearest the rules of plans are checked, not whether they fit into memory. REQUIRES: `search`,
 // of the same base, GPUs and space, found no plan, and none that lacks only memory.
 [[nodiscard]] std::string no_plan_text(const TrainingPlan& base, std::int64_t gpus, const PlanSpace& space,

@@ -47,8 +47,8 @@ class ChoiceLister {
   Result<PlanChoices> list() && {
     list_all();
     if (is_full_) {
-      return Error{fmt::format(
-          "there are more than {} plans to look at; say less in the lists of what may vary", kMostChoices)};
+      return Error{fmt::format("there are more than {} plans to examine; shorten the lists in \"search\"",
+                               kMostChoices)};
     }
     return std::move(result_);
   }

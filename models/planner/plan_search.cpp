@@ -51,7 +51,7 @@ class PlanSearcher {
         timer_(base, cost, options.seed),
         options_(options),
         available_(available_memory(base)) {
-    GOODPUT_CHECK(options.keep > 0, "a search keeps a plan");
+    GOODPUT_CHECK(options.keep > 0, "a search must keep at least one plan");
     reject(Rejection::kOtherGpus, choices.of_other_sizes);
     reject(Rejection::kBatch, choices.of_other_batches);
   }
@@ -231,8 +231,8 @@ class PlanSearcher {
 // What no choice changes.
 Result<TrainingPlan> searched_base(const TrainingPlan& given, std::int64_t gpus) {
   if (gpus < 1 || gpus > given.cluster.gpus()) {
-    return given.error("/cluster", fmt::format("has {} GPUs, which are not the {} that are to train",
-                                               given.cluster.gpus(), gpus));
+    return given.error("/cluster",
+                       fmt::format("has {} GPUs, but the plan must train on {}", given.cluster.gpus(), gpus));
   }
   TrainingPlan base = given;
   base.parallel.dp =

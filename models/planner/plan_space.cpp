@@ -47,16 +47,16 @@ config::Fields config_fields(PlanSpace& space) {
       {"tp", Need::kOptional, sizes(space.tp), "tensor parallelism"},
       {"cp", Need::kOptional, sizes(space.cp), "context parallelism"},
       {"ep", Need::kOptional, sizes(space.ep), "expert parallelism"},
-      {"vpp", Need::kOptional, config::integers(space.vpp, 1, 10'000), "model chunks a stage"},
-      {"zero", Need::kOptional, config::integers(space.zero, 0, 3), "what is sharded over dp"},
-      {"micro_batch", Need::kOptional, sizes(space.micro_batch), "sequences"},
+      {"vpp", Need::kOptional, config::integers(space.vpp, 1, 10'000), "model chunks per stage"},
+      {"zero", Need::kOptional, config::integers(space.zero, 0, 3), "what is sharded over dp, as in plans"},
+      {"micro_batch", Need::kOptional, sizes(space.micro_batch), "sequences per micro-batch"},
       {"recompute", Need::kOptional,
        list_value(space.recompute, R"(an array of "none", "selective", "full")",
                   [](Recompute& value) { return config::choice(value, kRecomputeNames); }),
-       "what of the forward pass runs again in the backward pass"},
+       "how much of the forward pass is recomputed in the backward pass"},
       {"schedules", Need::kOptional,
        list_value(space.schedules, "an array of names", [](std::string& name) { return config::text(name); }),
-       "of the pipeline: `goodput list schedules`"},
+       "pipeline schedules to try; see `goodput list schedules`"},
   };
 }
 

@@ -15,7 +15,7 @@ namespace {
 
 const PipelineSchedule& schedule_run_by(const ParallelPlan& plan) {
   const auto found = find_schedule(plan.schedule);
-  GOODPUT_CHECK(found.has_value(), "a candidate has a schedule that does not exist");
+  GOODPUT_CHECK(found.has_value(), "the schedule of a candidate must exist");
   return **found;
 }
 
@@ -111,7 +111,7 @@ std::vector<std::optional<SimDuration>> PlanTimer::step_times(std::span<const Pa
   if (values.empty()) return times;
   const auto frame =
       StepFrame::build(schedule, schedule_shape(plan.parallel), step_features(plan, schedule), layout);
-  GOODPUT_CHECK(frame.has_value(), "a schedule that passed its check has no graph");
+  GOODPUT_CHECK(frame.has_value(), "a schedule that passed its check must have a graph");
   const std::vector<SimDuration> timed = frame->step_times(values);
   for (std::size_t i = 0; i < timed.size(); ++i) {
     const double total = frame->total(values[i]);

@@ -15,7 +15,7 @@ Result<std::unique_ptr<PreparedPolicy>> prepare_checkpoint(const RestartOptions&
 }  // namespace
 
 PolicyInfo policy_checkpoint() {
-  return {"checkpoint", "restarts from the last checkpoint on as many whole replicas as fit",
+  return {"checkpoint", "restarts from the last checkpoint with as many whole replicas as the nodes hold",
           [] { return policy_setup(RestartOptions{}, prepare_checkpoint); }};
 }
 

@@ -4,7 +4,7 @@
 namespace goodput {
 
 PolicyInfo policy_ds_ft() {
-  return {"ds_ft", "DeepSpeed-MoE that goes on while every shard of the experts survives",
+  return {"ds_ft", "DeepSpeed-MoE that continues as long as every expert shard survives",
           [] { return policy_setup(ShardGroupsOptions{}, prepare_shard_groups); }};
 }
 

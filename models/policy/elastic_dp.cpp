@@ -23,18 +23,19 @@ config::Fields config_fields(ElasticDpOptions& options, const PolicyContext& con
   // Nodes that join never wait for a restart.
   std::erase_if(fields,
                 [](const config::Field& field) { return field.key == "absorb" || field.key == "gather_s"; });
-  return joined(fields,
-                {{"nodes_per_replica", Need::kOptional, config::integer(options.nodes_per_replica, 0),
-                  "that are lost and come back together; 0: as few as hold whole replicas of the plan"},
-                 {"rejoin_s", Need::kOptional,
-                  config::number(options.rejoin.rejoin, config::between(1e-3, 1e7), from_seconds(1)),
-                  "start-up of a replica's processes beside the training, once there are nodes for it"},
-                 {"catch_up", Need::kOptional, config::choice(options.rejoin.catch_up, kCatchUpNames),
-                  "a replica that comes back gets its state: beside the training, or all stop for it"},
-                 {"migration", Need::kOptional,
-                  migration_value(options.rejoin.migration, {"plan_s"},
-                                  "which replicas go on follows from who is left"),
-                  "how long it takes to go on without a restart"}});
+  return joined(
+      fields,
+      {{"nodes_per_replica", Need::kOptional, config::integer(options.nodes_per_replica, 0),
+        "nodes that leave and rejoin together; 0: the fewest that hold whole replicas of the plan"},
+       {"rejoin_s", Need::kOptional,
+        config::number(options.rejoin.rejoin, config::between(1e-3, 1e7), from_seconds(1)),
+        "startup time of a returning replica's processes while training continues"},
+       {"catch_up", Need::kOptional, config::choice(options.rejoin.catch_up, kCatchUpNames),
+        "how a returning replica gets its state: while the others train, or with all replicas stopped"},
+       {"migration", Need::kOptional,
+        migration_value(options.rejoin.migration, {"plan_s"},
+                        "the surviving nodes determine which replicas continue"),
+        "time to continue without a restart"}});
 }
 
 Result<std::unique_ptr<PreparedPolicy>> prepare_elastic_dp(const ElasticDpOptions& options,
@@ -57,7 +58,7 @@ Result<std::unique_ptr<PreparedPolicy>> prepare_elastic_dp(const ElasticDpOption
 
 PolicyInfo policy_elastic_dp() {
   return {"elastic_dp",
-          "drops a data-parallel replica that lost a node and goes on; it comes back beside the training",
+          "drops a data-parallel replica that lost a node and continues; the replica rejoins during training",
           [] { return policy_setup(ElasticDpOptions{}, prepare_elastic_dp); }};
 }
 

@@ -12,10 +12,10 @@ config::Fields config_fields(ExpertParallelOptions& options, const PolicyContext
   using config::Need;
   use.groups_in_stages = true;
   return joined({{"ep", Need::kOptional, config::integer(options.ep, 0),
-                  "GPUs that share out the experts of a layer; 0: as the plan says"},
+                  "GPUs that share the experts of a layer; 0: as in the plan"},
                  {"moe_speedup", Need::kOptional,
                   config::number(options.restart.step.moe_speedup, config::between(0.01, 100)),
-                  "of experts and all-to-alls over the cost model's: faster kernels"}},
+                  "speedup of expert computation and all-to-alls over the cost model (faster kernels)"}},
                 config_fields(options.restart, context, use));
 }
 
@@ -25,7 +25,7 @@ ExpertParallelOptions with_tutel_kernels(ExpertParallelOptions options) {
 }
 
 Result<std::int32_t> group_size(const JobModel& job, const ExpertParallelOptions& options) {
-  if (!job.has_experts()) return Error{"the model has no experts; name another policy"};
+  if (!job.has_experts()) return Error{"the model has no experts; choose another policy"};
   const std::int32_t ep = options.ep > 0 ? options.ep : job.plan().parallel.ep;
   const std::int32_t experts = job.plan().model.moe->experts;
   if (experts % ep == 0) return ep;
@@ -38,7 +38,7 @@ Status check_one_stage(const JobModel& job) {
   if (plan.parallel.pp == 1) return Ok{};
   return plan.error(
       "/parallel/pp",
-      fmt::format("is {}, but the policy wants 1: every node has a part of all layers", plan.parallel.pp));
+      fmt::format("must be 1, not {}, because every node holds part of every layer", plan.parallel.pp));
 }
 
 Result<ExpertParallelJob> expert_parallel_job(const JobModel& job, const ExpertParallelOptions& options,

@@ -11,13 +11,13 @@ namespace goodput {
 
 config::Field swap_field(SimDuration& swap, std::function<std::string()> idle) {
   return {"swap_s", config::Need::kOptional, config::number(swap, kPolicySeconds, from_seconds(1)),
-          "new process groups with the spare, in place of a start-up", std::move(idle)};
+          "time to form new process groups with the spare, which replaces a startup", std::move(idle)};
 }
 
 config::Fields fixed_nodes_fields(std::int32_t& nodes, RestartOptions& options,
                                   const PolicyContext& context) {
   return joined({{"nodes", config::Need::kOptional, config::integer(nodes, 0),
-                  "that train; 0: those of the plan's GPUs. All others are spares"}},
+                  "training nodes; all others are spares; 0: as many as the plan's GPUs take"}},
                 config_fields(options, context,
                               {.never_grows = [] { return "the policy trains on a fixed number of nodes"; },
                                .saves_to_grow = false}));
@@ -29,13 +29,15 @@ Result<std::int32_t> fixed_nodes(std::int32_t nodes, RestartJob& restarts) {
   const std::int32_t whole = restarts.speed->whole(asked);
   if (whole == 0) {
     const Result<StepTime> step = restarts.speed->compute(asked, 0, 1);
-    return Error{fmt::format("is {}: {}", nodes, step ? "nodes are too few" : step.error().what),
+    return Error{fmt::format("is {}: {}", nodes, step ? "too few nodes" : step.error().what),
                  {.pointer = "/nodes"}};
   }
   if (nodes > 0 && whole != nodes) {
-    return Error{fmt::format("is {}, want what whole replicas of the plan fill: {} or less, of {}", nodes,
-                             whole, job.most_nodes()),
-                 {.pointer = "/nodes"}};
+    return Error{
+        fmt::format(
+            "must be a number of nodes that holds whole replicas (such as {}), not {} (the job has {} nodes)",
+            whole, nodes, job.most_nodes()),
+        {.pointer = "/nodes"}};
   }
   const std::int32_t used = restarts.speed->usable(whole);
   restarts.idle_nodes = idle_node_warnings(job, whole, used);

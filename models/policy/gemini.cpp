@@ -25,7 +25,7 @@ config::Fields config_fields(GeminiOptions& options, const PolicyContext& contex
   const auto are_cold = [&options] { return options.spares == Spares::kCold ? "spares is \"cold\"" : ""; };
   const config::Fields of_spares = {
       {"spares", config::Need::kOptional, config::choice(options.spares, kSparesNames),
-       "cold: after a loss all processes start anew; hot: those of spares are up, as those of survivors"},
+       "cold: all processes restart after a loss; hot: processes of spares and survivors stay up"},
       swap_field(options.swap, are_cold)};
   return joined(fixed_nodes_fields(options.nodes, options.restart, context),
                 joined(memory_fields(options.memory, MemoryUse::kAlways, evicts), of_spares));
@@ -48,7 +48,8 @@ Result<std::unique_ptr<PreparedPolicy>> prepare_gemini(const GeminiOptions& opti
 }  // namespace
 
 PolicyInfo policy_gemini() {
-  return {"gemini", "checkpoints in the memory of other nodes; a fixed number of nodes, waits for spares",
+  return {"gemini",
+          "checkpoints in the memory of other nodes; trains on a fixed number of nodes, waits for spares",
           [] { return policy_setup(GeminiOptions{}, prepare_gemini); }};
 }
 

@@ -29,7 +29,8 @@ Result<std::unique_ptr<PreparedPolicy>> prepare_hot_spare(const HotSpareOptions&
 }  // namespace
 
 PolicyInfo policy_hot_spare() {
-  return {"hot_spare", "a fixed number of nodes; running spares replace lost ones, state from the checkpoint",
+  return {"hot_spare",
+          "trains on a fixed number of nodes; running spares replace lost nodes and load the checkpoint",
           [] { return policy_setup(HotSpareOptions{}, prepare_hot_spare); }};
 }
 

@@ -16,9 +16,10 @@ std::string why_idle(const JobModel& job) {
   const std::string numbers =
       job.steps().batch().runs_any_number()
           ? ""
-          : fmt::format(", as many as schedule {} can run,", in_quotes(plan.schedule));
-  return fmt::format("in micro-batches of {}{} more replicas would not train the {} samples of a step sooner",
-                     plan.micro_batch, numbers, plan.global_batch);
+          : fmt::format(" in numbers that schedule {} can run", in_quotes(plan.schedule));
+  return fmt::format(
+      "with micro-batches of {}{}, more replicas would not train the {} samples of a step sooner",
+      plan.micro_batch, numbers, plan.global_batch);
 }
 
 }  // namespace
@@ -29,7 +30,7 @@ void append(std::vector<std::string> more, std::vector<std::string>& warnings) {
 
 std::vector<std::string> idle_node_warnings(const JobModel& job, std::int32_t nodes, std::int32_t used) {
   if (used == nodes) return {};
-  return {fmt::format("with {} nodes {} train and {} idle: {}", nodes, used, nodes - used, why_idle(job))};
+  return {fmt::format("of {} nodes, {} train and {} are idle: {}", nodes, used, nodes - used, why_idle(job))};
 }
 
 std::vector<std::string> idle_node_warnings(const JobModel& job, const NodesUsed& whole,
@@ -53,16 +54,16 @@ std::vector<std::string> idle_node_warnings(const JobModel& job, const TrainingS
 std::vector<std::string> too_few_nodes_warnings(const JobModel& job, std::int32_t needed) {
   const std::int32_t ever = job.most_nodes_ever();
   if (needed <= ever) return {};
-  return {fmt::format("never trains: it needs {} nodes, and the failure models have {} at the most", needed,
+  return {fmt::format("never trains: it needs {} nodes, but the failure models provide at most {}", needed,
                       ever)};
 }
 
 std::vector<std::string> routing_warnings(const JobModel& job, bool follows_routing) {
   if (!job.has_experts()) return {};
   if (follows_routing && job.plan().expert_load.skew != 0)
-    return {"its experts get what the scenario's routing says, not the plan's expert_load"};
+    return {"uses the scenario's routing for expert loads, not the plan's expert_load"};
   if (!follows_routing && !job.routing().is_balanced())
-    return {"its experts get what the plan's expert_load says, not the scenario's routing"};
+    return {"uses the plan's expert_load for expert loads, not the scenario's routing"};
   return {};
 }
 

@@ -307,38 +307,40 @@ class LazarusPolicy final : public RecoveryPolicy {
 config::Fields config_fields(LazarusOptions& options, const PolicyContext& context) {
   using config::Need;
   const auto same_loads = [changes = context.changes_loads] {
-    return changes ? "" : "the loads of experts never change";
+    return changes ? "" : "expert loads never change";
   };
   LazarusRules& rules = options.rules;
   return {
       {"slots_per_gpu", Need::kOptional, config::integer(rules.slots_per_gpu, 1, 1024),
-       "experts that a GPU holds, of each layer"},
+       "experts that a GPU holds per layer"},
       {"allocation", Need::kOptional, config::choice(rules.allocation, kAllocationNames),
-       "how many replicas: Lazarus' Eq. 1, DeepSeek's EPLB, or balanced (goodput placement)"},
+       "how the number of replicas per expert is chosen: Lazarus' Eq. 1, DeepSeek's EPLB, or balanced (see "
+       "goodput placement)"},
       {"plan", Need::kOptional, config::choice(rules.rule, kPlacementRuleNames),
-       "where they go (goodput placement)"},
+       "how expert replicas are placed (see goodput placement)"},
       {"min_replicas", Need::kOptional, config::integer(rules.min_replicas, 1, 1024),
-       "of every expert, where slots allow"},
+       "minimum number of replicas per expert, if there are enough slots"},
       {"mapping", Need::kOptional, config::choice(rules.mapping, kMappingRuleNames),
-       "which node takes which place of a new plan"},
+       "how nodes are assigned to places in a new placement"},
       {"rebalance_steps", Need::kOptional, config::integer(options.rebalance_steps, 0, 1'000'000),
-       "experts move to follow their loads; 0: never", same_loads},
+       "number of steps after which experts are placed again to follow their loads; 0: never", same_loads},
       {"gather_s", Need::kOptional, config::number(options.gather, kPolicySeconds, from_seconds(1)),
-       "from the first node that joins until the job grows"},
+       "time from the first joining node until the job grows"},
       {"migration", Need::kOptional, config::object(options.migration), "how long a reconfiguration takes"},
-      {"restart", Need::kOptional, config::object(options.restart), "of a restart from a checkpoint"},
+      {"restart", Need::kOptional, config::object(options.restart),
+       "how long a restart from a checkpoint takes"},
       {"checkpoint", Need::kOptional, checkpoint_value(options.checkpoint, {}),
-       "none unless interval_steps is given"},
+       "checkpoints; none unless interval_steps is given"},
       slow_nodes_field(options.slow_nodes, context),
       {"step_overhead_s", Need::kOptional,
        config::number(options.step.step_overhead, kPolicySeconds, from_seconds(1)),
-       "once a step, on top of what the op graph says"},
+       "extra time per step, added to the computed step time"},
       config::tier(options.tier)};
 }
 
 std::vector<std::string> saving_warnings(const CheckpointSettings& checkpoint) {
   if (checkpoint.rule != IntervalRule::kFixed || checkpoint.interval_steps > 0) return {};
-  return {"writes no checkpoints: once all replicas of an expert are lost it begins anew"};
+  return {"writes no checkpoints: if all replicas of an expert are lost, training starts over"};
 }
 
 std::vector<std::string> idle_warnings(const JobModel& job, const LazarusPlacements& placements) {
@@ -348,7 +350,7 @@ std::vector<std::string> idle_warnings(const JobModel& job, const LazarusPlaceme
 }
 
 Result<std::unique_ptr<PreparedPolicy>> prepare_lazarus(const LazarusOptions& options, const JobModel& job) {
-  if (!job.has_experts()) return Error{"the model has no experts; name another policy"};
+  if (!job.has_experts()) return Error{"the model has no experts; choose another policy"};
   if (const Status known = check_interval(options.checkpoint, job); !known)
     return known.error().inside("/checkpoint");
   const ModuleBytes bytes = checkpoint_modules(job, options.checkpoint);
@@ -356,13 +358,13 @@ Result<std::unique_ptr<PreparedPolicy>> prepare_lazarus(const LazarusOptions& op
                                                         bytes.expert_each.front());
   if (placements->least_nodes() > job.most_nodes()) {
     return job.error_of_nodes(
-        fmt::format("{} nodes cannot hold all experts, which take {} with slots_per_gpu {}", job.most_nodes(),
-                    placements->least_nodes(), options.rules.slots_per_gpu));
+        fmt::format("{} nodes cannot hold all experts, which need {} nodes with slots_per_gpu {}",
+                    job.most_nodes(), placements->least_nodes(), options.rules.slots_per_gpu));
   }
   const std::int32_t most = placements->usable(job.most_nodes());
   if (most == 0) {
     return job.error_of_nodes(fmt::format(
-        "{} nodes do not hold whole replicas of the plan with all experts and its batch", job.most_nodes()));
+        "{} nodes cannot hold a whole replica of the plan with all experts and its batch", job.most_nodes()));
   }
   // One step on all nodes, so that what cannot be timed is known before any run.
   GOODPUT_TRY(const StepTime step, placements->check(most));
@@ -384,7 +386,8 @@ Result<std::unique_ptr<PreparedPolicy>> prepare_lazarus(const LazarusOptions& op
 }  // namespace
 
 PolicyInfo policy_lazarus() {
-  return {"lazarus", "elastic experts: replicas by load, placed to survive losses; goes on without a restart",
+  return {"lazarus",
+          "elastic experts: replicated by load, placed to survive losses; continues without a restart",
           [] { return policy_setup(LazarusOptions{}, prepare_lazarus); }};
 }
 

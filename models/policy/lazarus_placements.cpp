@@ -103,7 +103,7 @@ StepTime LazarusPlacements::step(PlacementId placement, std::size_t window, doub
   const auto compute = [&] {
     const Result<StepTime> time = this->time(layers(placement), window, slowest);
     GOODPUT_CHECK(time.has_value(), time.error().message());
-    GOODPUT_CHECK(time->step > SimDuration{}, "a step that takes no time");
+    GOODPUT_CHECK(time->step > SimDuration{}, "a step must take time");
     return *time;
   };
   if (slowest == 1) return healthy_.at({placement, static_cast<std::int64_t>(window)}, compute);
@@ -112,7 +112,8 @@ StepTime LazarusPlacements::step(PlacementId placement, std::size_t window, doub
 
 LazarusPlacements::Move LazarusPlacements::move(PlacementId from, const std::vector<bool>& is_left,
                                                 std::int32_t joined, PlacementId to) const {
-  GOODPUT_CHECK(static_cast<std::int32_t>(is_left.size()) == nodes(from), "places of another placement");
+  GOODPUT_CHECK(static_cast<std::int32_t>(is_left.size()) == nodes(from),
+                "the nodes belong to another placement");
   std::vector<std::uint64_t> key = {static_cast<std::uint64_t>(from), static_cast<std::uint64_t>(to),
                                     static_cast<std::uint64_t>(joined)};
   key.resize(3 + (is_left.size() + 63) / 64);

@@ -48,8 +48,9 @@ std::string no_experts(const PolicyContext& context) {
 
 // Of expert-parallel groups; a dense job has none.
 config::Fields group_fields(MegatronOptions& options, const PolicyContext& context) {
-  const RestartUse use{
-      .never_grows = [&options] { return options.nodes > 0 ? "nodes says how many train" : ""; }};
+  const RestartUse use{.never_grows = [&options] {
+    return options.nodes > 0 ? "the option nodes fixes the number of training nodes" : "";
+  }};
   config::Fields fields = config_fields(options.groups, context, use);
   for (config::Field& field : fields) {
     if (field.key == "ep" || field.key == "moe_speedup" || field.key == "dispatch")
@@ -66,23 +67,24 @@ config::Fields balance_fields(MegatronOptions& options, const PolicyContext& con
   };
   const Why same_loads = [unbalanced, changes = context.changes_loads]() -> std::string {
     if (std::string why = unbalanced(); !why.empty()) return why;
-    return changes ? "" : "the loads of experts never change";
+    return changes ? "" : "expert loads never change";
   };
   const Why never_moves = [&options, same_loads]() -> std::string {
     if (std::string why = same_loads(); !why.empty()) return why;
     return options.rules.every_steps == 0 ? "rebalance_steps is 0" : "";
   };
-  return {{"balance", Need::kOptional, config::choice(options.balance, kExpertOrderNames),
-           "of experts over a group: none, as they are numbered; eplb: DeepSeek's",
-           [context] { return no_experts(context); }},
-          {"redundant_slots", Need::kOptional, config::integer(options.rules.redundant, 0, 1024),
-           "of a GPU, of each layer, for replicas of busy experts", unbalanced},
-          {"rebalance_steps", Need::kOptional, config::integer(options.rules.every_steps, 0, 1'000'000),
-           "experts move to follow their loads; 0: never", same_loads},
-          {"migration", Need::kOptional,
-           migration_value(options.rules.timing, {"detect_s", "regroup_s"},
-                           "no node is lost when experts move, and groups stay"),
-           "how long experts take to move", never_moves}};
+  return {
+      {"balance", Need::kOptional, config::choice(options.balance, kExpertOrderNames),
+       "how experts are balanced over a group; none: in the order of their numbers; eplb: by DeepSeek's EPLB",
+       [context] { return no_experts(context); }},
+      {"redundant_slots", Need::kOptional, config::integer(options.rules.redundant, 0, 1024),
+       "extra expert slots per GPU and layer for replicas of busy experts", unbalanced},
+      {"rebalance_steps", Need::kOptional, config::integer(options.rules.every_steps, 0, 1'000'000),
+       "number of steps after which experts are placed again to follow their loads; 0: never", same_loads},
+      {"migration", Need::kOptional,
+       migration_value(options.rules.timing, {"detect_s", "regroup_s"},
+                       "moving experts loses no node and keeps the groups"),
+       "time to move experts", never_moves}};
 }
 
 config::Fields spare_fields(MegatronOptions& options) {
@@ -90,9 +92,9 @@ config::Fields spare_fields(MegatronOptions& options) {
   const Why starts_anew = [&options] { return options.restarts_in_place ? "" : "restart_in_place is false"; };
   return {
       {"restart_in_place", Need::kOptional, config::flag(options.restarts_in_place),
-       "processes of nodes that are left stay up over a restart"},
+       "processes of surviving nodes stay up during a restart"},
       {"spares", Need::kOptional, config::choice(options.spares, kSparesNames),
-       "hot: processes of nodes that do not train are up, too; cold: a restart that needs them starts all",
+       "hot: processes of spare nodes are up, too; cold: a restart that needs spares restarts all processes",
        starts_anew},
       swap_field(options.swap, starts_anew)};
 }
@@ -102,9 +104,10 @@ config::Fields config_fields(MegatronOptions& options, const PolicyContext& cont
   const auto evicts = [&options] {
     return options.groups.restart.slow_nodes.action == SlowNodeAction::kEvict;
   };
-  config::Fields fields = joined({{"nodes", Need::kOptional, config::integer(options.nodes, 0),
-                                   "that train, or the job waits; 0: as many as there are"}},
-                                 group_fields(options, context));
+  config::Fields fields =
+      joined({{"nodes", Need::kOptional, config::integer(options.nodes, 0),
+               "training nodes; the job waits if fewer are available; 0: as many as are available"}},
+             group_fields(options, context));
   fields = joined(std::move(fields), balance_fields(options, context));
   fields = joined(std::move(fields), memory_fields(options.memory, MemoryUse::kIfReplicated, evicts));
   return joined(std::move(fields), spare_fields(options));
@@ -177,7 +180,7 @@ Result<std::unique_ptr<PreparedPolicy>> prepare_megatron(const MegatronOptions& 
 
 PolicyInfo policy_megatron() {
   return {"megatron",
-          "as jobs run today: dropless, balanced experts, checkpoints in memory and beside, hot spares",
+          "as jobs run today: dropless balanced experts, checkpoints in memory and storage, hot spares",
           [] { return policy_setup(MegatronOptions{}, prepare_megatron); }};
 }
 

@@ -26,15 +26,16 @@ config::Fields memory_fields(MemorySettings& settings, MemoryUse use, const std:
     if (no_memory && settings.replicas == 0) return no_memory();
     return settings.replicas == 1 && !evicts() ? fmt::format("{} is 1", key) : "";
   };
-  return {{key, Need::kOptional, config::integer(settings.replicas, is_sure ? 1 : 0, 64),
-           is_sure ? "nodes that hold a checkpoint in memory, its own among them"
-                   : "nodes that hold a checkpoint in memory, its own among them; 0: storage alone"},
-          {"memory_interval_steps", Need::kOptional, config::integer(settings.interval_steps, 1, 1'000'000),
-           "from one checkpoint in memory to the next", no_memory},
-          {"memory_stall_s", Need::kOptional, config::number(settings.stall, kPolicySeconds, from_seconds(1)),
-           "by which each delays training; Gemini hides all of it", no_memory},
-          {"memory_gb_per_s", Need::kOptional, config::number(settings.node, kPolicyGbPerS, 1e9),
-           "a node fetches its checkpoint from another", no_copies}};
+  return {
+      {key, Need::kOptional, config::integer(settings.replicas, is_sure ? 1 : 0, 64),
+       is_sure ? "nodes that hold a node's checkpoint in memory, including the node itself"
+               : "nodes that hold a node's checkpoint in memory, including the node itself; 0: storage only"},
+      {"memory_interval_steps", Need::kOptional, config::integer(settings.interval_steps, 1, 1'000'000),
+       "steps between checkpoints in memory", no_memory},
+      {"memory_stall_s", Need::kOptional, config::number(settings.stall, kPolicySeconds, from_seconds(1)),
+       "how long each one delays training; Gemini hides it completely", no_memory},
+      {"memory_gb_per_s", Need::kOptional, config::number(settings.node, kPolicyGbPerS, 1e9),
+       "rate at which a node fetches its checkpoint from another node", no_copies}};
 }
 
 // Some checkpoint of the group is on none of its nodes: so many neighbours around the ring hold nothing.
@@ -130,8 +131,8 @@ std::vector<std::string> memory_warnings(const MemorySettings& settings, const C
   const std::int64_t every = settings.interval_steps;
   if (storage.rule != IntervalRule::kFixed || storage.interval_steps % every == 0) return {};
   return {
-      fmt::format("storage takes every n-th checkpoint in memory (memory_interval_steps {}): one every {} "
-                  "steps, not {}",
+      fmt::format("only checkpoints in memory go to storage (memory_interval_steps {}), so storage gets one "
+                  "every {} steps, not every {}",
                   every, at_nth(storage.interval_steps, every), storage.interval_steps)};
 }
 

@@ -50,9 +50,10 @@ void take_others(const Membership& members, std::span<const NodeId> kept, std::s
 config::Fields config_fields(SlowNodeRule& rule) {
   using config::Need;
   return {{"action", Need::kOptional, config::choice(rule.action, kSlowNodeActionNames),
-           "keep: all wait for it; evict: as if it had failed; swap: for an idle healthy node"},
+           "keep: all nodes wait for a slow node; evict: treat it as failed; swap: replace it with an idle "
+           "healthy node"},
           {"threshold", Need::kOptional, config::number(rule.threshold, config::kFraction),
-           "speed, of a healthy node's, below which a node counts as slow",
+           "fraction of a healthy node's speed below which a node counts as slow",
            [&rule] { return rule.action == SlowNodeAction::kKeep ? "action is \"keep\"" : ""; }}};
 }
 
@@ -82,7 +83,7 @@ std::int32_t NodeChoice::available(const Membership& members) const {
 // Each of the lists it takes nodes from ascends.
 void NodeChoice::choose(const Membership& members, std::int32_t count, std::span<const NodeId> kept,
                         std::vector<NodeId>& chosen) const {
-  GOODPUT_CHECK(count <= available(members), "more nodes are chosen than there are");
+  GOODPUT_CHECK(count <= available(members), "more nodes chosen than are available");
   if (count == members.count()) return chosen.assign(members.nodes().begin(), members.nodes().end());
   chosen.clear();
   chosen.reserve(static_cast<std::size_t>(count));

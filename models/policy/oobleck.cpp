@@ -30,8 +30,8 @@ config::Fields config_fields(OobleckOptions& options, const PolicyContext& conte
       config_fields(options.restart, context,
                     {.saves_to_grow = false, .saves_to_swap = false, .dispatches = false}),
       {{"nodes_per_pipeline", Need::kOptional, config::integer(options.nodes_per_pipeline, 0),
-        "of the shortest pipeline; 0: those of a replica of the plan"},
-       {"migration", Need::kOptional, config::object(options.migration), "how long new pipelines take"}});
+        "nodes in the shortest pipeline; 0: as many as a replica of the plan"},
+       {"migration", Need::kOptional, config::object(options.migration), "time to form new pipelines"}});
 }
 
 // Step times of the pipelines that so many nodes form.
@@ -168,7 +168,7 @@ Result<std::int32_t> shortest_pipeline(const OobleckOptions& options, const Trai
   const std::int64_t gpus = plan.cluster.gpus_per_node;
   const std::int64_t of_stage = std::int64_t{plan.parallel.tp} * plan.parallel.cp;
   if (gpus % of_stage != 0) {
-    return Error{fmt::format("a stage of the plan takes {} GPUs, which do not divide the {} of a node",
+    return Error{fmt::format("a stage of the plan takes {} GPUs, which does not divide the {} GPUs of a node",
                              of_stage, gpus)};
   }
   const std::int64_t replica = plan.parallel.pp * of_stage;
@@ -176,8 +176,9 @@ Result<std::int32_t> shortest_pipeline(const OobleckOptions& options, const Trai
                                     ? options.nodes_per_pipeline
                                     : static_cast<std::int32_t>((replica + gpus - 1) / gpus);
   if (shortest * gpus / of_stage > plan.model.layers) {
-    return Error{fmt::format("is {}: more stages than the {} layers", shortest, plan.model.layers),
-                 {.pointer = "/nodes_per_pipeline"}};
+    return Error{
+        fmt::format("is {}, which makes more stages than the model's {} layers", shortest, plan.model.layers),
+        {.pointer = "/nodes_per_pipeline"}};
   }
   return shortest;
 }
@@ -194,7 +195,8 @@ std::vector<std::string> oobleck_warnings(const JobModel& job, const std::string
         fmt::format("its pipelines run {}, not the plan's schedule {}", schedule, in_quotes(plan.schedule)));
   }
   if (plan.ep > 1)
-    warnings.push_back(fmt::format("its GPUs hold all experts of their layers, not those of ep {}", plan.ep));
+    warnings.push_back(
+        fmt::format("its GPUs hold all experts of their layers; the plan's ep {} has no effect", plan.ep));
   if (!plan.layers_per_stage.empty())
     warnings.emplace_back("its pipelines split layers evenly, not by the plan's layers_per_stage");
   return warnings;
@@ -217,7 +219,7 @@ Result<std::unique_ptr<PreparedPolicy>> prepare_oobleck(const OobleckOptions& op
 }  // namespace
 
 PolicyInfo policy_oobleck() {
-  return {"oobleck", "pipelines of unequal length that form anew around what is left",
+  return {"oobleck", "forms new pipelines of unequal length from the surviving nodes",
           [] { return policy_setup(OobleckOptions{}, prepare_oobleck); }};
 }
 

@@ -36,22 +36,24 @@ config::Fields config_fields(PecOptions& options, const PolicyContext& context) 
   };
   return joined(config_fields(options.groups, context, {.snapshots_in_sync = true}),
                 {{"k_snapshot", Need::kOptional, config::integer(options.k.snapshot, 1, 4096),
-                  "experts of a layer that a checkpoint copies to CPU memory", no_save},
+                  "experts per layer that a checkpoint copies to CPU memory", no_save},
                  {"k_persist", Need::kOptional, config::integer(options.k.persist, 1, 4096),
-                  "of them, to storage", no_save},
+                  "experts per layer that a checkpoint writes to storage, out of the k_snapshot experts "
+                  "copied to CPU memory",
+                  no_save},
                  {"selection", Need::kOptional, config::choice(options.selection, kExpertSelectionNames),
-                  "which ones: in turn, or those with most tokens that no checkpoint holds", no_choice},
+                  "which experts: in turn, or those with the most tokens not in a checkpoint", no_choice},
                  {"sharding", Need::kOptional, config::choice(options.sharding, kShardingNames),
-                  "who writes what all ranks hold (goodput checkpoint)", no_save}});
+                  "which ranks write the state that all ranks hold (see goodput checkpoint)", no_save}});
 }
 
 Status check_experts(const PecOptions& options, std::int32_t experts) {
   if (options.k.snapshot > experts)
-    return Error{fmt::format("is {}, but a layer has {} experts", options.k.snapshot, experts),
+    return Error{fmt::format("is {}, but a layer has only {} experts", options.k.snapshot, experts),
                  {.pointer = "/k_snapshot"}};
   if (options.k.persist > options.k.snapshot) {
-    return Error{fmt::format("is {}, above k_snapshot {}: storage gets what is in memory", options.k.persist,
-                             options.k.snapshot),
+    return Error{fmt::format("is {}, more than k_snapshot ({}); only experts in memory can go to storage",
+                             options.k.persist, options.k.snapshot),
                  {.pointer = "/k_persist"}};
   }
   return Ok{};
@@ -245,7 +247,7 @@ Result<std::unique_ptr<PreparedPolicy>> prepare_pec(const PecOptions& options, c
 }  // namespace
 
 PolicyInfo policy_pec() {
-  return {"pec", "as ds with partial experts checkpoints in the background; reports lost tokens",
+  return {"pec", "ds with partial expert checkpoints (PEC) in the background; reports lost tokens",
           [] { return policy_setup(PecOptions{}, prepare_pec); }};
 }
 

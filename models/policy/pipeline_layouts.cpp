@@ -145,8 +145,7 @@ Status PipelineLayouts::settle() {
 
 Result<PipelineLayout> PipelineLayouts::lay_out(std::int32_t nodes, double slowest) const {
   if (pipelines_of(nodes) == 0) {
-    return Error{
-        fmt::format("{} nodes cannot hold one pipeline, which takes {} at the least", nodes, shortest_)};
+    return Error{fmt::format("{} nodes cannot hold one pipeline, which takes at least {}", nodes, shortest_)};
   }
   PipelineLayout layout;
   layout.lengths = lengths_of(nodes);

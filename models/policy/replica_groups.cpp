@@ -41,8 +41,8 @@ std::string longer(SimDuration time, SimDuration than) {
 std::string confinement(const ParallelPlan& confined, std::int64_t shared_over) {
   const char* const sharded = kSharded[confined.zero];
   if (shards(confined) == 1)
-    return fmt::format("holds {} whole on every GPU, not sharded over {}", sharded, shared_over);
-  return fmt::format("shards {} over the {} GPUs of a replica group that hold the same, not over {}", sharded,
+    return fmt::format("holds {} unsharded on every GPU, not sharded over {} GPUs", sharded, shared_over);
+  return fmt::format("shards {} over {} GPUs within a replica group, not over {} GPUs", sharded,
                      shards(confined), shared_over);
 }
 
@@ -68,17 +68,19 @@ Result<ReplicaGroupSize> replica_group(const JobModel& job, std::int32_t nodes) 
   const std::int64_t least = std::lcm(together, per_node) / per_node;
   const std::int64_t asked = nodes > 0 ? nodes : least;
   if (asked % least != 0) {
-    return Error{fmt::format("is {}, want a multiple of {}: the nodes that whole replicas of {} GPUs fill",
-                             nodes, least, together),
-                 {.pointer = "/nodes_per_replica"}};
+    return Error{
+        fmt::format("must be a multiple of {}, not {}, so that whole replicas of {} GPUs fill the nodes",
+                    least, nodes, together),
+        {.pointer = "/nodes_per_replica"}};
   }
   if (nodes > job.most_nodes()) {
-    return Error{fmt::format("is {}, want {} or less: the nodes of the job", nodes, job.most_nodes()),
+    return Error{fmt::format("is {}, but the job has only {} nodes", nodes, job.most_nodes()),
                  {.pointer = "/nodes_per_replica"}};
   }
   if (asked > job.most_nodes()) {
-    return job.error_of_nodes(fmt::format(
-        "are too few: {} nodes cannot hold one replica group, which takes {}", job.most_nodes(), asked));
+    return job.error_of_nodes(
+        fmt::format("are too few: {} nodes cannot hold one replica group, which takes {} nodes",
+                    job.most_nodes(), asked));
   }
   return ReplicaGroupSize{static_cast<std::int32_t>(asked),
                           static_cast<std::int32_t>(asked * per_node / gpus_of_replica(plan))};
@@ -134,7 +136,8 @@ std::vector<std::string> sharding_warnings(const JobModel& job, const ReplicaGro
   const auto step = job.timed().planned(confined, {});
   const auto step_shared = job.timed().planned(shared, {});
   if (!memory || !memory_shared || !step || !step_shared) return {};
-  return {fmt::format("{}: {:.1f} GiB a GPU more, {}; {}", confinement(confined, shards(shared)),
+  return {fmt::format("{}; this takes {:.1f} GiB more per GPU ({}), and {}",
+                      confinement(confined, shards(shared)),
                       in_gib(needed(*memory)) - in_gib(needed(*memory_shared)), memory_text(*memory),
                       longer(step->step, step_shared->step))};
 }

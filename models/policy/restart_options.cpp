@@ -34,15 +34,15 @@ std::function<std::string()> no_dispatch(const PolicyContext& context, const Res
   if (use.groups_in_stages) return {};
   return [is_dense = context.is_dense, stages = context.stages]() -> std::string {
     if (is_dense) return "the model has no experts";
-    return stages == 1 ? "" : "experts of a plan with stages get what its expert_load says";
+    return stages == 1 ? "" : "a plan with pipeline stages uses its expert_load";
   };
 }
 
 config::Field dispatch_field(StepSettings& step, const PolicyContext& context, const RestartUse& use) {
-  return {
-      "dispatch", config::Need::kOptional, config::choice(step.dispatch, kExpertDispatchNames),
-      "to experts: padded, in buffers that all have room for what the busiest gets; dropless, what there is",
-      no_dispatch(context, use)};
+  return {"dispatch", config::Need::kOptional, config::choice(step.dispatch, kExpertDispatchNames),
+          "dispatch of tokens to experts; padded: all buffers have room for the busiest expert's tokens; "
+          "dropless: each expert gets exactly its tokens",
+          no_dispatch(context, use)};
 }
 
 }  // namespace
@@ -54,7 +54,7 @@ config::Value checkpoint_value(CheckpointSettings& settings, const CheckpointUse
 
 config::Field slow_nodes_field(SlowNodeRule& rule, const PolicyContext& context) {
   return {
-      "slow_nodes", config::Need::kOptional, config::object(rule), "what is done about fail-slow nodes",
+      "slow_nodes", config::Need::kOptional, config::object(rule), "how to handle fail-slow nodes",
       [has_slow = context.has_slow_nodes] { return has_slow ? "" : "no failure model makes nodes slow"; }};
 }
 
@@ -67,23 +67,24 @@ config::Fields config_fields(RestartOptions& options, const PolicyContext& conte
            (use.saves_to_swap && options.slow_nodes.action == SlowNodeAction::kSwap);
   };
   config::Fields fields = {
-      {"restart", Need::kOptional, config::object(options.timing), "what it takes to start again"},
+      {"restart", Need::kOptional, config::object(options.timing), "time of a restart"},
       {"checkpoint", Need::kOptional,
        checkpoint_value(options.checkpoint, {saves_besides, use.snapshots_in_sync}),
        "how checkpoints are written and read"},
       slow_nodes_field(options.slow_nodes, context),
       {"absorb", Need::kOptional, config::choice(options.absorb, kAbsorbNames),
-       "nodes that join: are used after the next restart; gathered: the job restarts with them",
+       "how joining nodes are used; at_restart: after the next restart; gathered: the job restarts to use "
+       "them",
        use.never_grows},
       {"gather_s", Need::kOptional, config::number(options.gather, kPolicySeconds, from_seconds(1)),
-       "gathered: from the first that joins to the restart",
+       "gathered: time from the first joining node to the restart",
        [&options, never_grows]() -> std::string {
          if (std::string why = never_grows(); !why.empty()) return why;
          return options.absorb == Absorb::kAtRestart ? "absorb is \"at_restart\"" : "";
        }},
       {"step_overhead_s", Need::kOptional,
        config::number(options.step.step_overhead, kPolicySeconds, from_seconds(1)),
-       "once a step, on top of what the op graph says"},
+       "extra time per step, added to the computed step time"},
       config::tier(options.tier)};
   if (use.dispatches) fields.push_back(dispatch_field(options.step, context, use));
   return fields;

@@ -118,11 +118,10 @@ class ShardGroups final : public Regrouping {
 }  // namespace
 
 config::Fields config_fields(ShardGroupsOptions& options, const PolicyContext& context) {
-  return joined(
-      config_fields(options.groups, context, {.saves_to_grow = false}),
-      {{"migration", config::Need::kOptional,
-        migration_value(options.migration, {"plan_s"}, "who fills which group follows from who is left"),
-        "how long it takes to go on without a restart"}});
+  return joined(config_fields(options.groups, context, {.saves_to_grow = false}),
+                {{"migration", config::Need::kOptional,
+                  migration_value(options.migration, {"plan_s"}, "the surviving nodes determine the groups"),
+                  "time to continue without a restart"}});
 }
 
 Result<std::unique_ptr<PreparedPolicy>> prepare_shard_groups(const ShardGroupsOptions& options,

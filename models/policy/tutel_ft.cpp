@@ -4,7 +4,7 @@
 namespace goodput {
 
 PolicyInfo policy_tutel_ft() {
-  return {"tutel_ft", "Tutel that goes on while every shard of the experts survives", [] {
+  return {"tutel_ft", "Tutel that continues as long as every expert shard survives", [] {
             ShardGroupsOptions options;
             options.groups = with_tutel_kernels(options.groups);
             return policy_setup(options, prepare_shard_groups);

@@ -42,11 +42,11 @@ TimeBucket bucket_named(std::string_view name) {
 }
 
 Status read_text(const Json& from, const Place& place, std::string& text) {
-  if (!from.is_string()) return place.not_wanted(from, "text");
+  if (!from.is_string()) return place.not_wanted(from, "a string");
   text = from.get<std::string>();
   if (text.size() > kLongestText)
-    return place.error(fmt::format("has {} bytes, want {} or fewer", text.size(), kLongestText));
-  if (on_one_line(text) != text) return place.error("has control characters, want one line of text");
+    return place.error(fmt::format("must have at most {} bytes, not {}", kLongestText, text.size()));
+  if (on_one_line(text) != text) return place.error("must be one line of text without control characters");
   return Ok{};
 }
 
@@ -60,8 +60,8 @@ config::Fields phase_fields(NamedPhase& phase, std::span<const std::string_view>
   return {{"bucket", Need::kRequired,
            config::choice([&phase] { return phase.bucket; },
                           [&phase](std::size_t index) { phase.bucket = index; }, buckets),
-           "what the nodes do"},
-          {"ns", Need::kRequired, nanoseconds(phase.duration, 0), "for so long"}};
+           "what the nodes do in the phase"},
+          {"ns", Need::kRequired, nanoseconds(phase.duration, 0), "duration of the phase"}};
 }
 
 }  // namespace
@@ -103,7 +103,7 @@ config::Value step_ahead(std::int64_t& value) {
 config::Value phases(Phases& phases) {
   const auto read = [&phases](const Json& from, const Place& place) -> Status {
     if (!from.is_array() || from.size() > kMostPhases)
-      return place.not_wanted(from, fmt::format("an array of {} phases at most", kMostPhases));
+      return place.not_wanted(from, fmt::format("an array of at most {} phases", kMostPhases));
     const std::vector<std::string_view> buckets = phase_buckets();
     std::size_t index = 0;
     for (const Json& element : from) {
@@ -122,53 +122,56 @@ config::Value phases(Phases& phases) {
 config::Value short_texts(std::vector<std::string>& texts) {
   const auto read = [&texts](const Json& from, const Place& place) -> Status {
     if (!from.is_array() || from.size() > kMostTexts)
-      return place.not_wanted(from, fmt::format("an array of {} texts at most", kMostTexts));
+      return place.not_wanted(from, fmt::format("an array of at most {} strings", kMostTexts));
     for (const Json& element : from) {
       const Place at = place.at(std::to_string(texts.size()));
       GOODPUT_TRY_STATUS(read_text(element, at, texts.emplace_back()));
     }
     return Ok{};
   };
-  return {"an array of texts", read, {}, {}};
+  return {"an array of strings", read, {}, {}};
 }
 
 config::Value short_text(std::string& text) {
   const auto read = [&text](const Json& from, const Place& place) { return read_text(from, place, text); };
-  return {"text", read, {}, {}};
+  return {"a string", read, {}, {}};
 }
 
 config::Fields config_fields(CheckpointRule& rule) {
   return {{"interval", Need::kOptional, config::integer(rule.interval, 0, kMostIntervalSteps), "0: never"},
-          {"stall_ns", Need::kOptional, nanoseconds(rule.stall, 0), "training stands still"},
-          {"lag_ns", Need::kOptional, nanoseconds(rule.lag, 0), "after it, until it can be used"},
+          {"stall_ns", Need::kOptional, nanoseconds(rule.stall, 0),
+           "how long training stops for each checkpoint"},
+          {"lag_ns", Need::kOptional, nanoseconds(rule.lag, 0),
+           "time after the stall until the checkpoint can be used"},
           {"bytes", Need::kOptional, config::integer(rule.bytes.value, 0, kMostBytes),
-           "that each checkpoint writes"},
+           "bytes that each checkpoint writes"},
           {"asked", Need::kOptional, config::integer(rule.asked, 0, kMostIntervalSteps),
-           "the interval that storage cannot keep up with"}};
+           "the requested interval, if storage cannot keep up with it"}};
 }
 
 Status config_finish(CheckpointRule& rule) {
   if (rule.asked == 0 || rule.asked < rule.interval) return Ok{};
-  return Error{fmt::format("is {}, want less than the interval, {}, or 0", rule.asked, rule.interval),
+  return Error{fmt::format("must be 0 or less than the interval ({}), not {}", rule.interval, rule.asked),
                {.pointer = "/asked"}};
 }
 
 config::Fields config_fields(CheckpointRules& rules) {
-  return {{"memory", Need::kOptional, config::object(rules[0]), "of the nodes"},
-          {"storage", Need::kOptional, config::object(rules[1]), "that survives anything"}};
+  return {{"memory", Need::kOptional, config::object(rules[0]), "checkpoints in the memory of nodes"},
+          {"storage", Need::kOptional, config::object(rules[1]),
+           "checkpoints in storage, which survive every failure"}};
 }
 
 Status config_finish(CheckpointRules& rules) {
   const auto& [memory, storage] = rules;
   if (memory.interval == 0 || storage.interval % memory.interval == 0) return Ok{};
-  return Error{
-      fmt::format("is {}, want a multiple of the interval of memory, {}", storage.interval, memory.interval),
-      {.pointer = "/storage/interval"}};
+  return Error{fmt::format("must be a multiple of the memory interval ({}), not {}", memory.interval,
+                           storage.interval),
+               {.pointer = "/storage/interval"}};
 }
 
 config::Fields config_fields(Pace& pace) {
-  return {{"step_ns", Need::kRequired, nanoseconds(pace.step, 1), "that a step takes"},
-          {"until", Need::kOptional, step_ahead(pace.until), "the first step that may take another time"}};
+  return {{"step_ns", Need::kRequired, nanoseconds(pace.step, 1), "duration of a step"},
+          {"until", Need::kOptional, step_ahead(pace.until), "first step that may take a different time"}};
 }
 
 }  // namespace goodput

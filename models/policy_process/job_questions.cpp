@@ -43,22 +43,22 @@ struct StepQuestion {
   SimDuration overhead{};
 
   [[nodiscard]] config::Fields fields() {
-    return {{"nodes", Need::kRequired, config::integer(nodes, 1), "that train"},
-            {"step", Need::kOptional, config::integer(step, 0, kMostPolicySteps), "of the job"},
+    return {{"nodes", Need::kRequired, config::integer(nodes, 1), "training nodes"},
+            {"step", Need::kOptional, config::integer(step, 0, kMostPolicySteps), "step of the job"},
             {"slowest", Need::kOptional, config::number(slowest, config::between(1e-3, 1)),
-             "speed of the slowest of the nodes, of a healthy node's"},
-            {"overhead_ns", Need::kOptional, nanoseconds(overhead, 0), "of every step, besides"}};
+             "speed of the slowest node as a fraction of a healthy node's"},
+            {"overhead_ns", Need::kOptional, nanoseconds(overhead, 0), "extra time per step"}};
   }
 
   [[nodiscard]] Result<StepTime> answer(const TrainingSpeed& speed) const {
     if (speed.usable(nodes) != nodes) {
-      return Error{fmt::format("is {}, want a number of nodes that the job can use: {} of these", nodes,
-                               speed.usable(nodes)),
-                   {.pointer = "/nodes"}};
+      return Error{
+          fmt::format("is {}, but the job can use only {} of these nodes", nodes, speed.usable(nodes)),
+          {.pointer = "/nodes"}};
     }
     GOODPUT_TRY(StepTime time, speed.compute(nodes, step, slowest));
     if (time.step <= SimDuration{} || time.step.count() > kMostPolicyNs)
-      return Error{fmt::format("is {}: a step would take {} s", slowest, to_seconds(time.step)),
+      return Error{fmt::format("cannot be {}: a step would take {} s", slowest, to_seconds(time.step)),
                    {.pointer = "/slowest"}};
     time.step += overhead;
     return time;
@@ -79,11 +79,13 @@ struct DrawQuestion {
   double deviation = 1;
 
   [[nodiscard]] config::Fields fields() {
-    return {{"stream", Need::kRequired, short_text(stream), "its name"},
-            {"id", Need::kOptional, config::integer(id, 0, kMostPolicyNs), "of a node, say"},
+    return {{"stream", Need::kRequired, short_text(stream), "name of the random stream"},
+            {"id", Need::kOptional, config::integer(id, 0, kMostPolicyNs),
+             "number of the stream, such as a node ID"},
             {"count", Need::kOptional, config::integer(count, 1, kMostDraws), "numbers"},
-            {"draw", Need::kOptional, config::choice(draw, kDrawNames), "which distribution"},
-            {"bound", Need::kOptional, config::integer(bound, 1, kMostPolicyNs), "below: 0 to that, less 1"},
+            {"draw", Need::kOptional, config::choice(draw, kDrawNames), "distribution"},
+            {"bound", Need::kOptional, config::integer(bound, 1, kMostPolicyNs),
+             "below: numbers from 0 to bound - 1"},
             {"rate", Need::kOptional, config::number(rate, {1e-100, 1e100}), "exponential: 1 / mean"},
             {"mean", Need::kOptional, config::number(mean, config::between(-1e100, 1e100)), "normal"},
             {"deviation", Need::kOptional, config::number(deviation, config::between(0, 1e100)), "normal"}};
@@ -110,7 +112,7 @@ Result<OrderedJson> JobQuestions::answer(const Json& question) {
   Json members = question;
   const Json asked = members["ask"];
   members.erase("ask");
-  if (!asked.is_string()) return Error{"wants the name of a question", {.pointer = "/ask"}};
+  if (!asked.is_string()) return Error{"must be the name of a question", {.pointer = "/ask"}};
   return answer(asked.get<std::string>(), members);
 }
 
@@ -133,7 +135,7 @@ Result<OrderedJson> JobQuestions::answer(const std::string& asked, const Json& m
 Result<OrderedJson> JobQuestions::usable_nodes(const Json& members) const {
   std::int32_t nodes = 0;
   GOODPUT_TRY_STATUS(read_members(members, [&nodes]() -> config::Fields {
-    return {{"nodes", Need::kRequired, config::integer(nodes, 0), "that are there"}};
+    return {{"nodes", Need::kRequired, config::integer(nodes, 0), "available nodes"}};
   }));
   return OrderedJson{{"nodes", job_->speed->usable(nodes)}};
 }
@@ -155,8 +157,10 @@ Result<OrderedJson> JobQuestions::checkpoint(const Json& members) const {
   SimDuration restart{};
   GOODPUT_TRY_STATUS(read_members(members, [&] {
     config::Fields fields = question.fields();
-    fields.push_back({"settings", Need::kOptional, checkpoint_value(settings, {}), "as of `checkpoint`"});
-    fields.push_back({"restart_ns", Need::kOptional, nanoseconds(restart, 0), "from a loss to training"});
+    fields.push_back(
+        {"settings", Need::kOptional, checkpoint_value(settings, {}), "same keys as in `checkpoint`"});
+    fields.push_back(
+        {"restart_ns", Need::kOptional, nanoseconds(restart, 0), "time from a loss until training resumes"});
     return fields;
   }));
   if (const Status known = check_interval(settings, *job_->job); !known)
@@ -180,7 +184,7 @@ Result<OrderedJson> JobQuestions::checkpoint(const Json& members) const {
 Result<OrderedJson> JobQuestions::mtbf(const Json& members) const {
   std::int32_t nodes = 0;
   GOODPUT_TRY_STATUS(read_members(members, [&nodes, most = job_->job->most_nodes()]() -> config::Fields {
-    return {{"nodes", Need::kRequired, config::integer(nodes, 1, most), "that the job uses"}};
+    return {{"nodes", Need::kRequired, config::integer(nodes, 1, most), "nodes that the job uses"}};
   }));
   const std::optional<double> seconds = job_->job->mtbf_s(nodes);
   const bool is_finite = seconds && std::isfinite(*seconds);
@@ -195,7 +199,7 @@ Result<OrderedJson> JobQuestions::random(const Json& members) {
   auto stream = streams_.find(key);
   if (stream == streams_.end()) {
     if (streams_.size() == kMostStreams)
-      return Error{fmt::format("is one of more than {} streams", kMostStreams), {.pointer = "/stream"}};
+      return Error{fmt::format("exceeds the limit of {} streams", kMostStreams), {.pointer = "/stream"}};
     // Never a stream of the failures: their future is not to be known.
     const std::string name = fmt::format("policy, trial {}: {}", run_.trial, question.stream);
     stream =

@@ -26,7 +26,7 @@ template <typename MakeFields>
 Status read_answer(const Json& answer, std::string_view call, const MakeFields& fields) {
   const auto said = answer.find("answer");
   if (said == answer.end() || !said->is_string() || said->get<std::string>() != call)
-    return Error{fmt::format("wants \"answer\": \"{}\"", call)};
+    return Error{fmt::format("must contain \"answer\": \"{}\"", call)};
   Json members = answer;
   members.erase("answer");
   config::Place place;
@@ -44,17 +44,18 @@ config::Field wake_field(SimTime& wake_at) {
 
 Status check_wake(SimTime wake_at, SimTime earliest) {
   if (wake_at >= earliest) return Ok{};
-  return at("/wake_at_ns", fmt::format("is {}, want {} or later", wake_at.time_since_epoch().count(),
-                                       earliest.time_since_epoch().count()));
+  return at("/wake_at_ns", fmt::format("must be {} or later, not {}", earliest.time_since_epoch().count(),
+                                       wake_at.time_since_epoch().count()));
 }
 
 // More than a sample a nanosecond, and nobody could count them to the end of the clock.
 Status check_pace(const Pace& pace, std::int64_t step, std::int64_t samples_per_step) {
   if (pace.until <= step)
-    return at("/until", fmt::format("is {}, want a step after {}, which is to be trained", pace.until, step));
+    return at("/until",
+              fmt::format("must be after step {}, which is trained next, not {}", step, pace.until));
   if (pace.step.count() >= samples_per_step) return Ok{};
-  return at("/step_ns", fmt::format("is {} for {} samples: more than one a nanosecond", pace.step.count(),
-                                    samples_per_step));
+  return at("/step_ns", fmt::format("is {} for {} samples, which is more than one sample per nanosecond",
+                                    pace.step.count(), samples_per_step));
 }
 
 // As it is written.
@@ -67,29 +68,35 @@ struct WrittenCourse {
 config::Fields course_fields(WrittenCourse& written) {
   Course& course = written.answer.course;
   return {{"kind", Need::kRequired, config::choice(course.kind, kCourseNames), "what the job does"},
-          {"cause", Need::kOptional, config::choice(course.cause, kCauseNames), "why, in results"},
-          {"from", Need::kOptional, config::choice(course.from, kResumeNames), "which state it goes on from"},
-          {"phases", Need::kOptional, phases(course.phases), "before training goes on"},
-          {"saves", Need::kOptional, config::flag(course.saves), "checkpoint_save writes to storage"},
-          {"nodes", Need::kOptional, config::integers(written.answer.nodes, 0), "that take part, ascending"},
+          {"cause", Need::kOptional, config::choice(course.cause, kCauseNames), "cause shown in results"},
+          {"from", Need::kOptional, config::choice(course.from, kResumeNames),
+           "state that training resumes from"},
+          {"phases", Need::kOptional, phases(course.phases), "phases before training resumes"},
+          {"saves", Need::kOptional, config::flag(course.saves),
+           "whether the checkpoint_save phase writes to storage"},
+          {"nodes", Need::kOptional, config::integers(written.answer.nodes, 0),
+           "IDs of the training nodes, ascending"},
           {"samples_per_step", Need::kOptional, config::integer(course.samples_per_step, 1, kMostPolicyNs),
-           "that a step counts"},
-          {"checkpoints", Need::kOptional, config::object(course.checkpoints), "while it trains"},
-          {"decide_at_step", Need::kOptional, step_ahead(course.decide_at_step), "decide again after it"},
-          {"reason", Need::kOptional, short_text(course.reason), "of wait and give_up"},
+           "samples that a step counts"},
+          {"checkpoints", Need::kOptional, config::object(course.checkpoints),
+           "checkpoint rules during training"},
+          {"decide_at_step", Need::kOptional, step_ahead(course.decide_at_step),
+           "call decide again after this step"},
+          {"reason", Need::kOptional, short_text(course.reason), "why the job waits or gives up"},
           {"pace", Need::kOptional, or_nothing(config::object(config::access(written.pace))),
-           "of the first steps"},
+           "pace of the first steps"},
           wake_field(written.answer.wake_at)};
 }
 
 // The order of the nodes, and that they are there.
 Status check_nodes(std::span<const NodeId> nodes, const Membership& members) {
-  if (nodes.empty()) return at("/nodes", "is empty, want the nodes that train");
+  if (nodes.empty()) return at("/nodes", "must list the nodes that train; it is empty");
   for (std::size_t i = 0; i < nodes.size(); ++i) {
     const std::string pointer = fmt::format("/nodes/{}", i);
     if (i > 0 && nodes[i] <= nodes[i - 1])
-      return at(pointer, fmt::format("is {} after {}, want ascending ids", nodes[i], nodes[i - 1]));
-    if (!members.contains(nodes[i])) return at(pointer, fmt::format("is {}, which is not there", nodes[i]));
+      return at(pointer, fmt::format("is {} after {}; node IDs must be ascending", nodes[i], nodes[i - 1]));
+    if (!members.contains(nodes[i]))
+      return at(pointer, fmt::format("is {}, but this node is not available", nodes[i]));
   }
   return Ok{};
 }
@@ -100,19 +107,19 @@ Status check_clock(const Course& course, SimTime now) {
                      course.checkpoints[1].lag;
   for (const Phase& phase : course.phases.all()) most += phase.duration;
   if (most < kNoTime - now) return Ok{};
-  return at("/phases", "end after the 292 years that the clock can count");
+  return at("/phases", "must end within 292 years, the limit of the clock");
 }
 
 Status check_training(const WrittenCourse& written, const JobState& job) {
   const Course& course = written.answer.course;
   GOODPUT_TRY_STATUS(check_nodes(written.answer.nodes, *job.members));
   if (course.samples_per_step == 0)
-    return at("/samples_per_step", "is missing, want how many samples a step counts");
+    return at("/samples_per_step", "is missing; give the number of samples per step");
   GOODPUT_TRY_STATUS(check_clock(course, job.now));
   const std::int64_t step = job.step_from(course.from);
   if (course.decide_at_step <= step)
-    return at("/decide_at_step", fmt::format("is {}, want a step after {}, from which the job goes on",
-                                             course.decide_at_step, step));
+    return at("/decide_at_step", fmt::format("must be after step {}, where the job resumes, not {}", step,
+                                             course.decide_at_step));
   if (!written.pace) return Ok{};
   const Status paced = check_pace(*written.pace, step, course.samples_per_step);
   return paced ? Status(Ok{}) : Status(paced.error().inside("/pace"));
@@ -137,7 +144,7 @@ Result<Json> parse_policy_line(const std::string& line) {
     error.where.position = {};  // in a line that is told itself
     return Error{fmt::format("{} in {}", error.message(), in_quotes(line))};
   }
-  if (!parsed->is_object()) return Error{fmt::format("is no object of JSON: {}", in_quotes(line))};
+  if (!parsed->is_object()) return Error{fmt::format("is not a JSON object: {}", in_quotes(line))};
   return parsed;
 }
 
@@ -146,24 +153,25 @@ Result<HelloAnswer> read_hello(const Json& answer) {
   if (const auto spoken = answer.find("protocol"); spoken != answer.end() && spoken->is_number_integer())
     protocol = spoken->get<std::int64_t>();
   if (protocol != kPolicyProtocol) {
-    return at("/protocol", fmt::format("is {}, want {}: the version of the lines that this program speaks",
+    return at("/protocol", fmt::format("is {}, but must be {}, the protocol version of goodput",
                                        answer.contains("protocol") ? answer["protocol"].dump() : "missing",
                                        kPolicyProtocol));
   }
   HelloAnswer hello;
   GOODPUT_TRY_STATUS(read_answer(answer, "hello", [&]() -> config::Fields {
-    return {{"protocol", Need::kRequired, config::integer(protocol, 1, 1), "of these lines"},
-            {"refuse", Need::kOptional, short_text(hello.refuse), "why it cannot run the job"},
-            {"metrics", Need::kOptional, short_texts(hello.metrics), "names of figures of its own"},
-            {"warnings", Need::kOptional, short_texts(hello.warnings), "about this job"}};
+    return {{"protocol", Need::kRequired, config::integer(protocol, 1, 1), "protocol version"},
+            {"refuse", Need::kOptional, short_text(hello.refuse), "why the policy cannot run the job"},
+            {"metrics", Need::kOptional, short_texts(hello.metrics), "names of the policy's own metrics"},
+            {"warnings", Need::kOptional, short_texts(hello.warnings), "warnings about this job"}};
   }));
   for (auto name = hello.metrics.begin(); name != hello.metrics.end(); ++name) {
     const std::string pointer = fmt::format("/metrics/{}", name - hello.metrics.begin());
     if (!is_figure_name(*name)) {
-      return at(pointer, fmt::format("is {}, want a name as my_swaps: my_, then letters a to z, digits and _",
-                                     in_quotes(*name)));
+      return at(pointer,
+                fmt::format("must be my_ followed by letters a to z, digits and _ (such as my_swaps), not {}",
+                            in_quotes(*name)));
     }
-    if (std::find(hello.metrics.begin(), name, *name) != name) return at(pointer, "is there twice");
+    if (std::find(hello.metrics.begin(), name, *name) != name) return at(pointer, "occurs twice");
   }
   return hello;
 }
@@ -187,7 +195,7 @@ Status check_response(const ChangeAnswer& answer, std::span<const NodeId> used,
   if (answer.response == Response::kInterrupt) return Ok{};
   for (const NodeId node : lost) {
     if (!std::binary_search(used.begin(), used.end(), node)) continue;
-    return at("/response", fmt::format("is \"{}\", want \"interrupt\": node {}, which is in use, is lost",
+    return at("/response", fmt::format("must be \"interrupt\", not \"{}\": node {} is in use and was lost",
                                        kResponseNames[static_cast<std::size_t>(answer.response)], node));
   }
   return Ok{};
@@ -207,7 +215,7 @@ Result<CourseAnswer> read_course(const Json& answer, const JobState& job) {
   if (written.answer.course.kind == Course::Kind::kTrain) {
     GOODPUT_TRY_STATUS(check_training(written, job));
   } else if (written.answer.course.reason.empty()) {
-    return at("/reason", "is missing, want why: \"needs 4 nodes\", as in \"the job needs 4 nodes\"");
+    return at("/reason", "is missing; give the reason, such as \"needs 4 nodes\"");
   }
   written.answer.pace = written.pace;
   return std::move(written.answer);
@@ -216,20 +224,20 @@ Result<CourseAnswer> read_course(const Json& answer, const JobState& job) {
 Result<std::vector<double>> read_metrics(const Json& answer, std::span<const std::string> names) {
   const auto given = answer.find("metrics");
   if (names.empty() && given != answer.end() && given->is_object() && !given->empty())
-    return at("/metrics", "has figures, but \"hello\" named none");
+    return at("/metrics", "has metrics, but \"hello\" named none");
   std::vector<double> values(names.size());
   const auto fields = [&] {
     config::Fields all;
     for (std::size_t i = 0; i < names.size(); ++i) {
       all.push_back({names[i], Need::kRequired, config::number(values[i], config::between(-1e300, 1e300)),
-                     "a figure of the run"});
+                     "value of the metric for this run"});
     }
     return all;
   };
   const config::ObjectAccess metrics{[] { return true; }, fields, []() -> Status { return Ok{}; }};
   const Need need = names.empty() ? Need::kOptional : Need::kRequired;
   GOODPUT_TRY_STATUS(read_answer(answer, "end_run", [&]() -> config::Fields {
-    return {{"metrics", need, config::object(metrics), "figures of the run"}};
+    return {{"metrics", need, config::object(metrics), "metrics of the run"}};
   }));
   return values;
 }

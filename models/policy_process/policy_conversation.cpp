@@ -21,15 +21,15 @@ Result<Json> PolicyConversation::call(const OrderedJson& message, PolicyHost& ho
     if (!parsed->contains("ask")) return parsed;
     const Result<OrderedJson> answer = host.answer(*parsed);
     if (!answer)
-      return with_complaint({fmt::format("asks {}: {}", in_quotes(*said), answer.error().message())});
+      return with_complaint({fmt::format("asked {}: {}", in_quotes(*said), answer.error().message())});
     line = answer->dump();
   }
-  return with_complaint({fmt::format("asks more than {} questions", kMostQuestions)});
+  return with_complaint({fmt::format("asked more than {} questions", kMostQuestions)});
 }
 
 Error PolicyConversation::with_complaint(Error error) {
   const std::string complaint = channel_->last_complaint();
-  if (!complaint.empty()) error.what += "; its last words on stderr: " + in_quotes(complaint);
+  if (!complaint.empty()) error.what += "; its last output on stderr: " + in_quotes(complaint);
   return error;
 }
 

@@ -47,7 +47,7 @@ ProcessPolicy::ProcessPolicy(const Run& run, Result<Conversation> conversation,
 }
 
 void ProcessPolicy::fail(std::string_view call, const Error& error) const {
-  failure_ = fmt::format("{} at {} of trial {}: {}", policy_named(*run_.command), call, run_.key.trial,
+  failure_ = fmt::format("{} during {} of trial {}: {}", policy_named(*run_.command), call, run_.key.trial,
                          error.message());
   conversation_ = nullptr;
 }
@@ -63,7 +63,7 @@ std::optional<T> ProcessPolicy::ask(std::string_view call, const OrderedJson& me
   }
   Result<T> value = read(*answer);
   if (value) return *std::move(value);
-  fail(call, conversation_->with_complaint(Error{"answers: " + value.error().message()}));
+  fail(call, conversation_->with_complaint(Error{"wrong answer: " + value.error().message()}));
   return std::nullopt;
 }
 

@@ -40,7 +40,7 @@ class PolicyProcesses {
 
   [[nodiscard]] Result<Greeted> start() const {
     const auto error = [this](const Error& of) {
-      return Error{fmt::format("{} at hello: {}", policy_named(command_), of.message())};
+      return Error{fmt::format("{} during hello: {}", policy_named(command_), of.message())};
     };
     auto channel = ChildProcess::start(command_.command, {.answer = command_.timeout});
     if (!channel) return error(channel.error());
@@ -50,7 +50,7 @@ class PolicyProcesses {
     if (!answer) return error(answer.error());
     auto hello = read_hello(*answer);
     if (!hello) {
-      return error(greeted.conversation->with_complaint(Error{"answers: " + hello.error().message()}));
+      return error(greeted.conversation->with_complaint(Error{"wrong answer: " + hello.error().message()}));
     }
     greeted.hello = *std::move(hello);
     return greeted;
@@ -96,8 +96,8 @@ class PreparedProcess final : public PreparedPolicy {
     }
     GOODPUT_TRY(Greeted another, processes_->start());
     if (another.hello == hello_) return std::move(another.conversation);
-    return Error{
-        fmt::format("{} at hello: answers another time something else", policy_named(processes_->command()))};
+    return Error{fmt::format("{} during hello: the answer changed between two starts",
+                             policy_named(processes_->command()))};
   }
 
   std::unique_ptr<const PolicyProcesses> processes_;
@@ -125,7 +125,7 @@ class ProcessSetup final : public PolicySetup {
                       },
                       [value](OrderedJson& into) { into = *value; },
                       {}},
-                     "of the policy's own"});
+                     "option of the policy"});
     }
     return all;
   }
@@ -137,8 +137,8 @@ class ProcessSetup final : public PolicySetup {
     auto processes = std::make_unique<const PolicyProcesses>(command_, options_, std::move(restarts));
     GOODPUT_TRY(Greeted first, processes->start());
     if (!first.hello.refuse.empty()) {
-      return Error{
-          fmt::format("{} at hello: refuses the job: {}", policy_named(command_), first.hello.refuse)};
+      return Error{fmt::format("{} during hello: the policy refused the job: {}", policy_named(command_),
+                               first.hello.refuse)};
     }
     warnings.insert(warnings.end(), first.hello.warnings.begin(), first.hello.warnings.end());
     return std::unique_ptr<PreparedPolicy>(

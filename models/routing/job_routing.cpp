@@ -22,14 +22,16 @@ std::size_t nearest_row(const RoutingTrace& trace, std::int64_t iteration) {
 
 Status check_selection(const RoutingTrace& trace, const RoutingSelection& selection) {
   if (selection.experts < 1 || selection.experts > trace.experts()) {
-    return Error{fmt::format("has {} experts a layer, the model {}; give it a trace with as many",
-                             trace.experts(), selection.experts)}
+    return Error{
+        fmt::format("has {} experts per layer, but the model has {}; give a trace with at least as many",
+                    trace.experts(), selection.experts)}
         .of_option("routing");
   }
   if (selection.layers.empty()) return Error{"no layer is selected"}.of_option("routing");
   for (const std::size_t layer : selection.layers) {
     if (layer < trace.layers().size()) continue;
-    return Error{fmt::format("has {} layers, so none at position {}", trace.layers().size(), layer)}
+    return Error{
+        fmt::format("has {} layers, so there is no layer at position {}", trace.layers().size(), layer)}
         .of_option("routing");
   }
   return Ok{};
@@ -67,7 +69,7 @@ Result<JobRouting> JobRouting::from_trace(const RoutingTrace& trace, const Routi
 }
 
 JobRouting JobRouting::balanced(std::int32_t layers, std::int32_t experts) {
-  GOODPUT_CHECK(layers >= 0 && experts > 0, "a layer has experts");
+  GOODPUT_CHECK(layers >= 0 && experts > 0, "a layer must have experts");
   JobRouting routing;
   routing.first_step_ = {0};
   routing.loads_.emplace_back(index(layers), std::vector<std::int64_t>(index(experts), 1));
@@ -89,12 +91,12 @@ std::size_t JobRouting::window_at(std::int64_t step) const {
 }
 
 std::int64_t JobRouting::window_end(std::size_t window) const {
-  GOODPUT_CHECK(window < windows(), "no such window of a routing");
+  GOODPUT_CHECK(window < windows(), "no such routing window");
   return window + 1 < windows() ? first_step_[window + 1] : std::numeric_limits<std::int64_t>::max();
 }
 
 std::span<const std::vector<std::int64_t>> JobRouting::loads(std::size_t window) const {
-  GOODPUT_CHECK(window < windows(), "no such window of a routing");
+  GOODPUT_CHECK(window < windows(), "no such routing window");
   return loads_[window];
 }
 

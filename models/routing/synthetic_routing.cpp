@@ -141,8 +141,7 @@ class LayerRouter {
 };
 
 Status read_course(const Json& value, const config::Place& place, std::vector<RoutingCoursePoint>& course) {
-  if (!value.is_array())
-    return place.error("is no array, want an array of points {iteration, spread, drift}");
+  if (!value.is_array()) return place.error("must be an array of points {iteration, spread, drift}");
   course.clear();
   for (std::size_t i = 0; i < value.size(); ++i) {
     config::Place at = place.at(std::to_string(i));
@@ -150,8 +149,8 @@ Status read_course(const Json& value, const config::Place& place, std::vector<Ro
     GOODPUT_TRY_STATUS(config::object(point).read(value[i], at));
     if (!course.empty() && course.back().iteration >= point.iteration) {
       return at.at("iteration")
-          .error(fmt::format("is {}, want more than the {} before it", point.iteration,
-                             course.back().iteration));
+          .error(fmt::format("must be more than {}, the iteration before it, not {}", course.back().iteration,
+                             point.iteration));
     }
     course.push_back(point);
   }
@@ -200,43 +199,48 @@ RoutingTrace synthesize_routing(const RoutingModel& model, std::uint64_t seed) {
 }
 
 config::Fields config_fields(RoutingCoursePoint& point) {
-  return {
-      {"iteration", Need::kRequired, config::integer(point.iteration, 0, kMostIterations), "ascending"},
-      {"spread", Need::kRequired, config::number(point.spread, kSpread),
-       "deviation of the logits of a layer; between points its logarithm is linear in log(1 + iteration)"},
-      {"drift", Need::kRequired, config::number(point.drift, config::between(0, 100)),
-       "from here to the next point, an iteration: after 1/drift of them the walk keeps 37 % of itself"}};
+  return {{"iteration", Need::kRequired, config::integer(point.iteration, 0, kMostIterations), "ascending"},
+          {"spread", Need::kRequired, config::number(point.spread, kSpread),
+           "standard deviation of a layer's logits; between points its logarithm is linear in log(1 + "
+           "iteration)"},
+          {"drift", Need::kRequired, config::number(point.drift, config::between(0, 100)),
+           "drift per iteration up to the next point; after 1/drift iterations the walk keeps 37 % of its "
+           "value"}};
 }
 
 config::Fields config_fields(RoutingModel& model) {
   return {
-      {"layers", Need::kRequired, config::integer(model.layers, 1, 65536), "that have experts"},
-      {"experts", Need::kRequired, config::integer(model.experts, 2, 65536), "of a layer"},
-      {"top_k", Need::kRequired, config::integer(model.top_k, 1, 65535), "experts a token is sent to"},
+      {"layers", Need::kRequired, config::integer(model.layers, 1, 65536), "layers that have experts"},
+      {"experts", Need::kRequired, config::integer(model.experts, 2, 65536), "experts per layer"},
+      {"top_k", Need::kRequired, config::integer(model.top_k, 1, 65535),
+       "experts that each token is sent to"},
       {"tokens", Need::kRequired, config::integer(model.tokens, 1, kMostTokens),
-       "of an iteration, over all ranks; each counts top_k times"},
+       "tokens per iteration over all ranks; each counts top_k times"},
       {"first_iteration", Need::kOptional, config::integer(model.first_iteration, 0, kMostIterations),
-       "that is recorded"},
+       "first recorded iteration"},
       {"interval", Need::kOptional, config::integer(model.interval, 1, kMostIterations),
-       "iterations from one recorded to the next"},
-      {"iterations", Need::kOptional, config::integer(model.iterations, 1, kMostIterations), "recorded"},
+       "iterations between two recorded ones"},
+      {"iterations", Need::kOptional, config::integer(model.iterations, 1, kMostIterations),
+       "number of recorded iterations"},
       {"layer_spread", Need::kOptional, config::number(model.layer_spread, config::between(0, 3)),
-       "deviation over layers of the logarithm of their spread"},
+       "standard deviation over layers of the logarithm of their spread"},
       {"noise", Need::kOptional, config::number(model.noise, config::between(0, 10)),
-       "deviation of the logits from one iteration to the next, besides drift"},
+       "standard deviation of the logits between iterations, in addition to drift"},
       {"course", Need::kRequired, course_value(model.course), "how the routing changes while a job trains"}};
 }
 
 Status config_finish(RoutingModel& model) {
   if (model.top_k >= model.experts) {
-    return Error{fmt::format("is {}, want fewer than the {} experts", model.top_k, model.experts),
-                 {.pointer = "/top_k"}};
+    return Error{
+        fmt::format("must be less than the number of experts ({}), not {}", model.experts, model.top_k),
+        {.pointer = "/top_k"}};
   }
-  if (model.course.empty()) return Error{"is empty, want a point at least", {.pointer = "/course"}};
+  if (model.course.empty()) return Error{"must have at least one point", {.pointer = "/course"}};
   const std::int64_t most_rows = kMostCounts / model.layers / model.experts;
   if (model.iterations > most_rows) {
-    return Error{fmt::format("is {}, want at most {}: {} layers x {} experts make more than {} counts",
-                             model.iterations, most_rows, model.layers, model.experts, kMostCounts),
+    return Error{fmt::format("must be at most {}, not {}: with {} layers x {} experts the trace would have "
+                             "more than {} counts",
+                             most_rows, model.iterations, model.layers, model.experts, kMostCounts),
                  {.pointer = "/iterations"}};
   }
   return Ok{};

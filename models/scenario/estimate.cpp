@@ -66,7 +66,7 @@ Estimate estimate_mean(std::span<const double> values) {
 }
 
 Estimate estimate_share(std::int64_t hits, std::int64_t trials) {
-  GOODPUT_CHECK(trials > 0 && hits >= 0 && hits <= trials, "a share that is none");
+  GOODPUT_CHECK(trials > 0 && hits >= 0 && hits <= trials, "a share must be between 0 and 1");
   const auto hit = static_cast<double>(hits);
   const auto missed = static_cast<double>(trials - hits);
   const double low = hits == 0 ? 0 : boost::math::ibeta_inv(hit, missed + 1, kMissed / 2);
@@ -75,11 +75,11 @@ Estimate estimate_share(std::int64_t hits, std::int64_t trials) {
 }
 
 Estimate estimate_quantile(std::span<const double> values, double probability) {
-  GOODPUT_CHECK(!values.empty(), "statistics of no values");
-  GOODPUT_CHECK(probability > 0 && probability < 1, "a quantile of no probability between 0 and 1");
+  GOODPUT_CHECK(!values.empty(), "statistics need at least one value");
+  GOODPUT_CHECK(probability > 0 && probability < 1, "a quantile needs a probability between 0 and 1");
   std::vector<double> sample(values.begin(), values.end());
   GOODPUT_CHECK(std::all_of(sample.begin(), sample.end(), [](double value) { return std::isfinite(value); }),
-                "statistics of values that are not finite");
+                "statistics need finite values");
   const auto order_statistic = [&sample](std::int64_t rank) {
     const auto place = sample.begin() + (rank - 1);
     std::nth_element(sample.begin(), place, sample.end());

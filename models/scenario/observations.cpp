@@ -39,7 +39,7 @@ struct Recording {
 std::string random_note(const Recording& recording) {
   const double times = to_seconds(recording.replay.length) / to_seconds(recording.source->window);
   return fmt::format(
-      "each trial starts at another moment of {} ({}, {:.3g} times as long as the job may take)",
+      "each trial starts at a different moment of {} ({}, {:.3g} times as long as the job may take)",
       recording.source->trace->file, span_text(recording.replay.length), times);
 }
 
@@ -48,10 +48,10 @@ std::string remedy(const Recording& recording) {
   const SimDuration window = recording.source->window;
   if (recording.replay.starts == Starts::kChosen) {
     if (window >= recording.replay.length) return "";
-    return "; \"starts\": \"random\" lets each trial start at another moment";
+    return "; \"starts\": \"random\" lets each trial start at a different moment";
   }
   if (window == SimDuration{}) return "";
-  return fmt::format("; a recording of at least {} x {} would allow random starts, and this one has {}",
+  return fmt::format("; random starts need a recording of at least {} x {}, and this one is {} long",
                      kWindowsForRandomStarts, span_text(window), span_text(recording.replay.length));
 }
 
@@ -82,12 +82,13 @@ Observations observations_of(const Scenario& scenario, std::span<const FailureSo
   const std::string& file = fixed->source->trace->file;
   if (has_others || random) {
     return {trials, true,
-            fmt::format("every trial replays {} from the same moment: intervals do not include how "
-                        "another recording would differ{}",
+            fmt::format("every trial replays {} from the same moment, so confidence intervals do not cover "
+                        "how much another recording would differ{}",
                         file, remedy(*fixed))};
   }
   return {1, true,
-          fmt::format("one run: every trial would replay {} from the same moment{}", file, remedy(*fixed))};
+          fmt::format("one run, because every trial would replay {} from the same moment{}", file,
+                      remedy(*fixed))};
 }
 
 }  // namespace goodput

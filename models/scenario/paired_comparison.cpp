@@ -30,7 +30,7 @@ std::optional<std::int64_t> trials_to_decide(const SampleMoments& difference) {
 }  // namespace
 
 PairedComparison compare_paired(std::span<const double> a, std::span<const double> b) {
-  GOODPUT_CHECK(a.size() == b.size(), "a comparison of values that are not paired");
+  GOODPUT_CHECK(a.size() == b.size(), "a comparison needs paired values");
   std::vector<double> differences(a.begin(), a.end());
   for (std::size_t i = 0; i < b.size(); ++i) differences[i] -= b[i];
   const SampleMoments moments = sample_moments(differences);

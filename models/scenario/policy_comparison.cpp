@@ -13,7 +13,7 @@ namespace {
 std::string why_unknown(const PolicyOutcome& outcome, TrialMetric metric) {
   if (!outcome.refused.empty()) return fmt::format("{} cannot run the job", outcome.name);
   if (metric == TrialMetric::kJct) {
-    return fmt::format("{} finished {} of {} trials: compare {}", outcome.name, outcome.finished,
+    return fmt::format("{} finished {} of {} trials; compare {} instead", outcome.name, outcome.finished,
                        outcome.trials, info(TrialMetric::kSamplesPerHour).name);
   }
   if (metric == TrialMetric::kDeadline && !outcome.deadline) return "the scenario has no deadline_s";
@@ -22,7 +22,7 @@ std::string why_unknown(const PolicyOutcome& outcome, TrialMetric metric) {
                        outcome.name, outcome.deadline->unknown, outcome.trials);
   }
   if (metric == TrialMetric::kSamplesPerHour)
-    return fmt::format("{} stopped for good in a run that has no end", outcome.name);
+    return fmt::format("{} stopped for good in a run without an end", outcome.name);
   return fmt::format("{} has no {}", outcome.name, info(metric).name);
 }
 

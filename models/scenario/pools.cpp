@@ -26,7 +26,7 @@ Status read_pool(const Json& value, config::Place& place, std::vector<PoolConfig
 Status read_pools(const Json& value, config::Place& place, std::vector<PoolConfig>& pools) {
   pools.clear();
   if (!value.is_array()) return read_pool(value, place, pools);
-  if (value.empty()) return place.error("is empty, want at least one pool");
+  if (value.empty()) return place.error("must have at least one pool");
   for (const Json& one : value) {
     config::Place at = place.at(std::to_string(pools.size()));
     GOODPUT_TRY_STATUS(read_pool(one, at, pools));
@@ -44,9 +44,9 @@ Status check_names(const Scenario& scenario) {
   for (std::size_t i = 0; i < scenario.pools.size(); ++i) {
     for (std::size_t j = 0; j < i; ++j) {
       if (scenario.pools[i].name != scenario.pools[j].name) continue;
-      return Error{
-          fmt::format("is {}, as another pool's is: give each its own", in_quotes(scenario.pools[i].name)),
-          {.pointer = pool_pointer(scenario, i) + "/name"}};
+      return Error{fmt::format("is {}, which is also the name of another pool; give each pool its own name",
+                               in_quotes(scenario.pools[i].name)),
+                   {.pointer = pool_pointer(scenario, i) + "/name"}};
     }
   }
   return Ok{};
@@ -88,12 +88,12 @@ Result<std::vector<T>> of_every_pool(const Scenario& scenario, std::span<const F
 
 config::Fields config_fields(PoolConfig& pool) {
   return {
-      {"name", Need::kRequired, config::text(pool.name), "what results call it"},
-      {"failures", Need::kRequired, failures_value(pool.failures), "what happens to its nodes"},
+      {"name", Need::kRequired, config::text(pool.name), "name of the pool in results"},
+      {"failures", Need::kRequired, failures_value(pool.failures), "failure models of its nodes"},
       {"usd_per_node_hour", Need::kOptional, optional_number(pool.usd_per_node_hour, config::between(0, 1e6)),
-       "of every node paid for; none: the prices of its recording"},
+       "price per node-hour, for each billed node; none: the prices in its recording"},
       {"billing", Need::kOptional, config::choice(pool.billing, kBillingNames),
-       "held: nodes are paid for while they are there; reserved: all, from the start to the end"}};
+       "held: nodes are paid for while they are present; reserved: all nodes are billed from start to end"}};
 }
 
 Status config_finish(PoolConfig& pool) {
@@ -107,7 +107,7 @@ config::Value pools_value(std::vector<PoolConfig>& pools) {
     for (PoolConfig& pool : pools) into.push_back(config::write(config_fields(pool)));
     if (pools.size() == 1) into = OrderedJson(into.front());
   };
-  return {"a pool of nodes or an array of them",
+  return {"a pool of nodes or an array of pools",
           [&pools](const Json& value, config::Place& place) { return read_pools(value, place, pools); },
           write,
           {}};
@@ -115,11 +115,11 @@ config::Value pools_value(std::vector<PoolConfig>& pools) {
 
 Status check_pools(const Scenario& scenario) {
   const auto other = [](const char* pointer) {
-    return Error{"is what every pool says itself; leave it out", {.pointer = pointer}};
+    return Error{"is set in each pool; remove it here", {.pointer = pointer}};
   };
   if (scenario.pools.empty()) {
     if (!scenario.failures.empty()) return Ok{};
-    return Error{"is missing, want a failure model or an array of them", {.pointer = "/failures"}};
+    return Error{"is missing; give a failure model or an array of failure models", {.pointer = "/failures"}};
   }
   if (!scenario.failures.empty()) return other("/failures");
   if (scenario.usd_per_node_hour) return other("/usd_per_node_hour");

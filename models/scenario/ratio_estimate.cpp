@@ -64,7 +64,7 @@ std::optional<std::array<double, 2>> fieller_interval(const LinearisedPairs& pai
 }  // namespace
 
 std::optional<Estimate> estimate_ratio(std::span<const double> numerators, std::span<const double> divisors) {
-  GOODPUT_CHECK(numerators.size() == divisors.size(), "a ratio of values that are not paired");
+  GOODPUT_CHECK(numerators.size() == divisors.size(), "a ratio needs paired values");
   const SampleMoments a = sample_moments(numerators);
   const SampleMoments b = sample_moments(divisors);
   const auto pairs = linearise(numerators, divisors, a.mean, b.mean);
@@ -80,10 +80,10 @@ std::optional<Estimate> estimate_ratio(std::span<const double> numerators, std::
 }
 
 std::vector<double> linearised_ratio(std::span<const double> numerators, std::span<const double> divisors) {
-  GOODPUT_CHECK(numerators.size() == divisors.size(), "a ratio of values that are not paired");
+  GOODPUT_CHECK(numerators.size() == divisors.size(), "a ratio needs paired values");
   auto pairs =
       linearise(numerators, divisors, sample_moments(numerators).mean, sample_moments(divisors).mean);
-  GOODPUT_CHECK(pairs.has_value(), "a ratio to a mean of 0");
+  GOODPUT_CHECK(pairs.has_value(), "a ratio needs a mean other than 0");
   for (double& value : pairs->residuals) value += pairs->ratio;
   return std::move(pairs->residuals);
 }

@@ -18,7 +18,7 @@ constexpr double kCochran = 25;
 double accurate_mean(std::span<const double> values) {
   const auto count = static_cast<double>(values.size());
   const double sum = std::accumulate(values.begin(), values.end(), 0.0);
-  GOODPUT_CHECK(std::isfinite(sum), "statistics of values that are not finite");
+  GOODPUT_CHECK(std::isfinite(sum), "statistics need finite values");
   const double guess = sum / count;
   double rest = 0;
   for (const double value : values) rest += value - guess;
@@ -28,7 +28,7 @@ double accurate_mean(std::span<const double> values) {
 }  // namespace
 
 SampleMoments sample_moments(std::span<const double> values) {
-  GOODPUT_CHECK(!values.empty(), "statistics of no values");
+  GOODPUT_CHECK(!values.empty(), "statistics need at least one value");
   const auto [least, largest] = std::minmax_element(values.begin(), values.end());
   SampleMoments moments;
   moments.count = static_cast<std::int64_t>(values.size());
@@ -54,7 +54,7 @@ SampleMoments sample_moments(std::span<const double> values) {
 }
 
 double student_t(std::int64_t count) {
-  GOODPUT_CHECK(count > 1, "Student's t of fewer than two values");
+  GOODPUT_CHECK(count > 1, "Student's t needs at least two values");
   const boost::math::students_t distribution(static_cast<double>(count - 1));
   return boost::math::quantile(distribution, (1 + kConfidence) / 2);
 }

@@ -34,8 +34,8 @@ const PolicyCommand* command_named(const std::vector<PolicyCommand>& commands, s
 Status read_command(const PolicyCommand& command, const config::Place& place, bool is_named,
                     ScenarioPolicy& policy) {
   if (is_named && policy.policy != kCommandPolicy) {
-    return place.at("policy").error(
-        fmt::format("is {}, but a command is given for it; leave \"policy\" out", in_quotes(policy.policy)));
+    return place.at("policy").error(fmt::format(
+        "is {}, but a command is given for this policy; remove \"policy\"", in_quotes(policy.policy)));
   }
   policy.policy = kCommandPolicy;
   policy.command = command;
@@ -44,8 +44,8 @@ Status read_command(const PolicyCommand& command, const config::Place& place, bo
 
 Status check_kind(const ScenarioPolicy& policy, const config::Place& place, bool is_named) {
   if (policy.policy == kCommandPolicy && is_named) {
-    Error error =
-        place.error(fmt::format("is a program: give its command, {} {}='COMMAND'", kOption, policy.name));
+    Error error = place.error(
+        fmt::format("is an external program; give its command with {} {}='COMMAND'", kOption, policy.name));
     error.option = "policy_command";
     return error;
   }
@@ -86,8 +86,8 @@ std::size_t rank_of(const std::string& policy) {
 config::Value policies_value(std::vector<ScenarioPolicy>& policies,
                              const std::vector<PolicyCommand>& commands) {
   const auto read = [&policies, commands](const Json& value, config::Place& place) -> Status {
-    if (!value.is_object()) return place.not_wanted(value, "an object: {\"lazarus\": {}, \"ds\": {}}");
-    if (value.empty()) return place.error("is empty, want a policy: {\"lazarus\": {}}");
+    if (!value.is_object()) return place.not_wanted(value, "an object such as {\"lazarus\": {}, \"ds\": {}}");
+    if (value.empty()) return place.error("must have at least one policy, such as {\"lazarus\": {}}");
     policies.clear();
     for (const auto& [name, options] : value.items()) {
       ScenarioPolicy policy;
@@ -105,7 +105,7 @@ config::Value policies_value(std::vector<ScenarioPolicy>& policies,
       into[policy.name] = std::move(options);
     }
   };
-  return {"an object: options by policy", read, write, {}};
+  return {"an object of options by policy", read, write, {}};
 }
 
 std::int64_t Scenario::samples_of_tokens() const {
@@ -139,19 +139,23 @@ JobTerms Scenario::terms() const {
 }
 
 config::Fields config_fields(RoutingSource& routing) {
-  const auto no_trace = [&routing] { return routing.is_constant() ? "there is neither file nor model" : ""; };
+  const auto no_trace = [&routing] { return routing.is_constant() ? "neither file nor model is given" : ""; };
   const auto has_trace = [&routing] {
-    return routing.is_constant() ? "" : routing.file.empty() ? "there is a model" : "there is a file";
+    return routing.is_constant() ? "" : routing.file.empty() ? "model is given" : "file is given";
   };
-  return {{"file", Need::kOptional, config::path(routing.file), "a recorded routing trace"},
-          {"model", Need::kOptional, config::path_or_name(routing.model, kRoutingModelFiles),
-           "statistics, a path or a name: routing is synthesized, if there is no `file`"},
-          {"layers", Need::kOptional, config::text(routing.layers),
-           "of the trace, one for each MoE layer of the model: 0-11; none: its first ones", no_trace},
-          {"top_at_iteration", Need::kOptional, config::integer(routing.top_at_iteration, 0, kMostSteps),
-           "the busiest experts of the trace at this iteration stand for the model's", no_trace},
-          {"skew", Need::kOptional, config::number(routing.skew, config::between(0, 10)),
-           "without file and model: experts get shares ~ 1/rank^skew, for ever", has_trace}};
+  return {
+      {"file", Need::kOptional, config::path(routing.file), "recorded routing trace"},
+      {"model", Need::kOptional, config::path_or_name(routing.model, kRoutingModelFiles),
+       "routing model (path or name) that synthesizes the routing if no `file` is given"},
+      {"layers", Need::kOptional, config::text(routing.layers),
+       "layers of the trace, one for each MoE layer of the model, such as 0-11 (default: the first layers)",
+       no_trace},
+      {"top_at_iteration", Need::kOptional, config::integer(routing.top_at_iteration, 0, kMostSteps),
+       "iteration of the trace at which the busiest experts are chosen; they stand for the model's experts",
+       no_trace},
+      {"skew", Need::kOptional, config::number(routing.skew, config::between(0, 10)),
+       "without file and model: the r-th busiest expert gets a constant share ~ 1 / r^skew (Zipf)",
+       has_trace}};
 }
 
 config::Fields config_fields(Scenario& scenario) {
@@ -159,48 +163,50 @@ config::Fields config_fields(Scenario& scenario) {
   return {
       {"plan", Need::kRequired,
        config::object_or_name(config::access(scenario.plan), kPlanFiles, scenario.sources),
-       "model, machines, and how the one is cut up over the others"},
+       "model, cluster and parallel layout"},
       {"nodes", Need::kOptional, config::integer(scenario.nodes, 0),
-       "the most the job uses, with fewer replicas where the plan has more; 0: those that the plan's GPUs "
-       "take"},
+       "maximum number of nodes that the job uses; it runs fewer replicas if the plan needs more nodes; 0: "
+       "the number of nodes that the plan's GPUs take"},
       {"max_training_nodes", Need::kOptional, config::integer(scenario.max_training_nodes, 0),
-       "that train at the same time: further nodes are spares. It has no effect on lazarus, elastic_dp and "
-       "oobleck, which can use any number; 0: all nodes may train"},
+       "maximum number of nodes that train at the same time; the others are spares. It has no effect on "
+       "lazarus, elastic_dp and oobleck, which can use any number; 0: all nodes may train"},
       {"batch", Need::kOptional, config::choice(scenario.batch, kBatchRuleNames),
-       "samples of a step. fixed: the plan's, whatever the nodes, the same training for all policies; "
-       "per_replica: they grow and shrink with the replicas"},
+       "samples per step. fixed: as in the plan for any number of nodes, so that all policies train alike; "
+       "per_replica: in proportion to the number of replicas"},
       {"routing", Need::kOptional, config::object(config::access(scenario.routing)),
-       "of tokens to experts; none: balanced"},
+       "routing of tokens to experts (default: balanced)"},
       {"failures", Need::kOptional, failures_value(scenario.failures),
-       "what happens to the nodes; required, unless there are pools"},
+       "failure models of the nodes; required unless there are pools"},
       {"pools", Need::kOptional, pools_value(scenario.pools),
-       "of nodes, each with failures and prices of its own, in place of failures, usd_per_node_hour and "
+       "pools of nodes, each with its own failures and prices; replaces failures, usd_per_node_hour and "
        "billing"},
       {"samples", Need::kOptional, config::integer(scenario.samples, 0, kMostSteps),
-       "to train; 0: no such goal"},
-      {"steps", Need::kOptional, config::integer(scenario.steps, 0, kMostSteps), "to train; 0: no such goal"},
+       "samples to train; 0: no such goal"},
+      {"steps", Need::kOptional, config::integer(scenario.steps, 0, kMostSteps),
+       "steps to train; 0: no such goal"},
       {"tokens", Need::kOptional, config::integer(scenario.tokens, 0, kMostTokens),
-       "to train, in as many samples of the plan's sequence_length as cover them; 0: no such goal"},
+       "tokens to train, rounded up to whole samples of the plan's sequence_length; 0: no such goal"},
       {"duration_s", Need::kOptional,
        config::number(scenario.duration, config::between(0, kLongestYears * 365 * 86400), from_seconds(1)),
-       "after which the job is stopped; 0: it is not"},
+       "time after which the job is stopped; 0: never"},
       {"deadline_s", Need::kOptional,
        config::number(scenario.deadline, config::between(0, kLongestYears * 365 * 86400), from_seconds(1)),
-       "from the start: results say in how many trials the goal is reached by then; 0: nobody asks"},
+       "deadline from the start; results show in how many trials the goal is reached by then; 0: none"},
       {"trials", Need::kOptional, config::integer(scenario.trials, 1, kMostTrials),
-       "with other failures each, the same ones for every policy"},
+       "number of trials; each has different failures, the same for every policy"},
       {"start", Need::kOptional, config::choice(scenario.start, kJobStartNames),
        "cold: processes start first; running: time begins with the first step"},
       {"usd_per_node_hour", Need::kOptional,
        optional_number(scenario.usd_per_node_hour, config::between(0, 1e6)),
-       "of every node paid for; none: the prices of the trace, if any"},
+       "price per node-hour, for each billed node (default: the prices in the trace, if any)"},
       {"billing", Need::kOptional, config::choice(scenario.billing, kBillingNames),
-       "held: nodes are paid for while they are there; reserved: all, from the start to the end", has_pools},
+       "held: nodes are paid for while they are present; reserved: all nodes are billed from start to end",
+       has_pools},
       {"usd_per_tb_written", Need::kOptional,
        config::number(scenario.usd_per_tb_written, config::between(0, 1e6)),
-       "per terabyte (1e12 bytes) that checkpoints write to storage"},
+       "price per terabyte (1e12 bytes) that checkpoints write to storage"},
       {"policies", Need::kRequired, policies_value(scenario.policies, scenario.commands),
-       "that compete: options by name; \"policy\" says which it is, if not the name"},
+       "policies to compare: an object with the options of each; its key \"policy\" names the policy if the name is another one"},
       config::tier(scenario.tier)};
 }
 
@@ -209,11 +215,10 @@ namespace {
 Status check_deadline(const Scenario& scenario) {
   if (scenario.deadline == SimDuration{}) return Ok{};
   const Where where{.pointer = "/deadline_s"};
-  if (!scenario.has_goal())
-    return Error{"has no goal to reach by then: give samples, steps or tokens", where};
+  if (!scenario.has_goal()) return Error{"needs a goal; give samples, steps or tokens", where};
   if (scenario.duration == SimDuration{} || scenario.deadline <= scenario.duration) return Ok{};
-  return Error{fmt::format("is {}, but the job is stopped after duration_s {}: nobody would know; stop it no "
-                           "earlier, or never (duration_s 0)",
+  return Error{fmt::format("is {}, but the job stops earlier, after duration_s {}; set duration_s to 0 or to "
+                           "at least the deadline",
                            to_seconds(scenario.deadline), to_seconds(scenario.duration)),
                where};
 }
@@ -233,7 +238,7 @@ Status settle_nodes(Scenario& scenario) {
 
 Status config_finish(Scenario& scenario) {
   const bool has_end = scenario.has_goal() || scenario.duration > SimDuration{};
-  if (!has_end) return Error{"has no end: give samples, steps, tokens or duration_s"};
+  if (!has_end) return Error{"has no end; give samples, steps, tokens or duration_s"};
   GOODPUT_TRY_STATUS(check_deadline(scenario));
   GOODPUT_TRY_STATUS(check_pools(scenario));
   return settle_nodes(scenario);
@@ -255,7 +260,7 @@ namespace {
 
 struct PolicyRead {
   std::unique_ptr<PolicySetup> setup;
-  config::UnusedKeys unused;
+  config::KeyNotes unused;
 };
 
 // `changes`: of the scenario; none: they have been read before.
@@ -272,7 +277,7 @@ Result<PolicyRead> read_options(const Scenario& scenario, const ScenarioPolicy& 
   const config::ObjectAccess access{[] { return true; }, [&] { return setup->fields(context); },
                                     []() -> Status { return Ok{}; }};
   GOODPUT_TRY_STATUS(config::object(access).read(Json::parse(policy.options), place));
-  return PolicyRead{std::move(setup), config::unused_keys(given)};
+  return PolicyRead{std::move(setup), config::key_notes(given)};
 }
 
 }  // namespace
@@ -321,8 +326,8 @@ Result<std::unique_ptr<PolicySetup>> make_policy(const Scenario& scenario, const
   return std::move(read.setup);
 }
 
-config::UnusedKeys unused_keys(const Scenario& scenario) {
-  config::UnusedKeys unused = scenario.unused;
+config::KeyNotes key_notes(const Scenario& scenario) {
+  config::KeyNotes unused = scenario.unused;
   for (const ScenarioPolicy& policy : scenario.policies)
     unused.insert(unused.end(), policy.unused.begin(), policy.unused.end());
   return unused;
@@ -334,9 +339,9 @@ void note_sources(Scenario& scenario, const FailureSources& sources) {
   for (std::size_t i = 0; i < models; ++i) {
     FailureConfig& failures = *all[i].config;
     failures.setup().note(sources[i]);
-    for (config::UnusedKey& key : unused_keys(failures, {scenario.file, all[i].pointer, {}})) {
+    for (config::KeyNote& key : key_notes(failures, {scenario.file, all[i].pointer, {}})) {
       const bool is_known =
-          std::any_of(scenario.unused.begin(), scenario.unused.end(), [&key](const config::UnusedKey& known) {
+          std::any_of(scenario.unused.begin(), scenario.unused.end(), [&key](const config::KeyNote& known) {
             return known.file == key.file && known.pointer == key.pointer;
           });
       if (!is_known) scenario.unused.push_back(std::move(key));

@@ -41,7 +41,7 @@ struct ScenarioPolicy {
   std::string name{};
   std::string policy{};   // of recovery_policies(); the name, unless "policy" says otherwise; kCommandPolicy
   std::string options{};  // JSON, as in the file, without "policy"
-  config::UnusedKeys unused{};
+  config::KeyNotes unused{};
   std::optional<PolicyCommand> command{};  // of kCommandPolicy, and of no other
 };
 
@@ -68,7 +68,7 @@ struct Scenario {
   std::vector<ScenarioPolicy> policies{};
   std::vector<PolicyCommand> commands{};  // of policies that are programs: given, not read
   Tier tier = Tier::kMeasured;
-  config::UnusedKeys unused{};  // keys that move nothing, but for those of the policies
+  config::KeyNotes unused{};  // keys that move nothing, but for those of the policies
 
   [[nodiscard]] JobGoal goal() const;
   // Samples, steps or tokens to reach; a run that is only stopped has none.
@@ -95,7 +95,7 @@ Result<std::unique_ptr<PolicySetup>> make_policy(const Scenario& scenario, const
 [[nodiscard]] PolicyContext policy_context(const Scenario& scenario);
 
 // The keys that move nothing, of the scenario and of the files that it names.
-[[nodiscard]] config::UnusedKeys unused_keys(const Scenario& scenario);
+[[nodiscard]] config::KeyNotes key_notes(const Scenario& scenario);
 // What is in the files of all_failures(), by model: some keys move nothing for that.
 void note_sources(Scenario& scenario, const FailureSources& sources);
 

@@ -53,7 +53,7 @@ Simulation simulation_of(TrialRuns runs) {
 
 Result<Simulation> simulate(const Scenario& scenario, const SimulationInputs& inputs,
                             const SimulationOptions& options) {
-  GOODPUT_CHECK(options.trials > 0, "a simulation of nothing");
+  GOODPUT_CHECK(options.trials > 0, "a simulation needs trials");
   GOODPUT_TRY(TrialRuns runs, TrialRuns::prepare(scenario, inputs, options.seed, options.first_trial));
   std::uint64_t done = 0;
   for (std::size_t i = 0; i < runs.policies(); ++i) {

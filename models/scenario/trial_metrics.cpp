@@ -105,7 +105,7 @@ Measure measure_of(TrialMetric metric) {
     case TrialMetric::kStoredBytes:
       return {member<&TrialSummary::stored_bytes>};
   }
-  GOODPUT_CHECK(false, "a metric that does not exist");
+  GOODPUT_CHECK(false, "unknown metric");
   return {};
 }
 

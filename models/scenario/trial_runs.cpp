@@ -95,7 +95,7 @@ TrialRuns::TrialRuns(const Scenario& scenario, SimulationInputs inputs, std::uin
 
 Result<TrialRuns> TrialRuns::prepare(const Scenario& scenario, SimulationInputs inputs, std::uint64_t seed,
                                      std::uint64_t first_trial) {
-  GOODPUT_CHECK(inputs.job != nullptr, "trials of no job");
+  GOODPUT_CHECK(inputs.job != nullptr, "trials need a job");
   TrialRuns runs(scenario, std::move(inputs), seed, first_trial);
   GOODPUT_TRY_STATUS(runs.prepare_policies());
   return runs;

@@ -19,7 +19,7 @@ class OneForwardOneBackward final : public PipelineSchedule {
 
 ScheduleInfo schedule_1f1b() {
   static const OneForwardOneBackward schedule;
-  return {"1f1b", "one forward, one backward: fewest activations alive", schedule};
+  return {"1f1b", "one forward, one backward; keeps the fewest activations in memory", schedule};
 }
 
 }  // namespace goodput

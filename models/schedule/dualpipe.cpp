@@ -83,20 +83,20 @@ class DualPipe final : public PipelineSchedule {
  public:
   [[nodiscard]] Status check(const ScheduleShape& shape) const override {
     if (shape.chunks != 1) {
-      return Error{fmt::format("{} chunks a stage, but schedule \"dualpipe\" sets them itself; use vpp 1",
-                               shape.chunks),
-                   {.pointer = "/parallel/vpp"}};
+      return Error{
+          fmt::format("{} chunks per stage, but schedule \"dualpipe\" sets the chunks itself; use vpp 1",
+                      shape.chunks),
+          {.pointer = "/parallel/vpp"}};
     }
     if (shape.stages % 2 != 0) {
       return Error{fmt::format("{} stages, but schedule \"dualpipe\" needs an even number", shape.stages),
                    {.pointer = "/parallel/pp"}};
     }
     if (shape.micro_batches % 2 != 0 || shape.micro_batches < 2 * shape.stages) {
-      return Error{
-          fmt::format("{} micro-batches a replica, but schedule \"dualpipe\" needs an even number of at "
-                      "least {}, twice the stages",
-                      shape.micro_batches, 2 * shape.stages),
-          {.pointer = "/parallel/global_batch"}};
+      return Error{fmt::format("{} micro-batches per replica, but schedule \"dualpipe\" needs an even number "
+                               "of at least {}, twice the stages",
+                               shape.micro_batches, 2 * shape.stages),
+                   {.pointer = "/parallel/global_batch"}};
     }
     return Ok{};
   }
@@ -117,7 +117,8 @@ class DualPipe final : public PipelineSchedule {
 
 ScheduleInfo schedule_dualpipe() {
   static const DualPipe schedule;
-  return {"dualpipe", "bidirectional, two copies of the model; forwards overlap backwards", schedule};
+  return {"dualpipe", "bidirectional with two copies of the model; forward passes overlap backward passes",
+          schedule};
 }
 
 }  // namespace goodput

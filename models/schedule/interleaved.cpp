@@ -11,17 +11,16 @@ class Interleaved final : public PipelineSchedule {
  public:
   [[nodiscard]] Status check(const ScheduleShape& shape) const override {
     if (shape.chunks > 1 && shape.stages == 1) {
-      return Error{fmt::format("{} chunks a stage, but pp is 1; there is nothing to interleave, "
-                               "use vpp 1",
-                               shape.chunks),
-                   {.pointer = "/parallel/vpp"}};
+      return Error{
+          fmt::format("{} chunks per stage, but pp is 1, so there is nothing to interleave; use vpp 1",
+                      shape.chunks),
+          {.pointer = "/parallel/vpp"}};
     }
     if (shape.chunks > 1 && shape.micro_batches % shape.stages != 0) {
-      return Error{
-          fmt::format("{} micro-batches a replica are not a multiple of the {} stages, as interleaving "
-                      "(vpp {}) needs; change global_batch, micro_batch or dp",
-                      shape.micro_batches, shape.stages, shape.chunks),
-          {.pointer = "/parallel/global_batch"}};
+      return Error{fmt::format("{} micro-batches per replica are not a multiple of the {} stages, which "
+                               "interleaving (vpp {}) needs; change global_batch, micro_batch or dp",
+                               shape.micro_batches, shape.stages, shape.chunks),
+                   {.pointer = "/parallel/global_batch"}};
     }
     return Ok{};
   }
@@ -34,7 +33,7 @@ class Interleaved final : public PipelineSchedule {
 
 ScheduleInfo schedule_interleaved() {
   static const Interleaved schedule;
-  return {"interleaved", "1F1B over several model chunks a stage (virtual pipeline)", schedule};
+  return {"interleaved", "1F1B over several model chunks per stage (virtual pipeline)", schedule};
 }
 
 }  // namespace goodput

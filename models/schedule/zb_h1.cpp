@@ -39,7 +39,8 @@ class ZbH1 final : public PipelineSchedule {
 
 ScheduleInfo schedule_zb_h1() {
   static const ZbH1 schedule;
-  return {"zb-h1", "zero-bubble H1: weight gradients fill the bubble at 1F1B's memory", schedule};
+  return {"zb-h1", "zero-bubble H1: weight gradients fill the bubble; takes as much memory as 1F1B",
+          schedule};
 }
 
 }  // namespace goodput

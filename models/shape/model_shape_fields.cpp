@@ -17,18 +17,18 @@ constexpr std::int64_t kMostWidth = 1'000'000;
 Status check_attention(const ModelShape& model) {
   if (model.latent) {
     if (model.kv_heads != 0)
-      return Error{"has no meaning beside \"latent\"; remove it", {.pointer = "/kv_heads"}};
+      return Error{"has no effect with \"latent\"; remove it", {.pointer = "/kv_heads"}};
     if (model.head_dim != 0)
-      return Error{"has no meaning beside \"latent\"; remove it", {.pointer = "/head_dim"}};
+      return Error{"has no effect with \"latent\"; remove it", {.pointer = "/head_dim"}};
     return Ok{};
   }
   if (model.head_dim == 0) {
     return Error{
-        fmt::format("is missing, and hidden ({}) is no multiple of heads ({})", model.hidden, model.heads),
+        fmt::format("is missing, and hidden ({}) is not a multiple of heads ({})", model.hidden, model.heads),
         {.pointer = "/head_dim"}};
   }
   if (model.heads % model.kv_heads != 0) {
-    return Error{fmt::format("is {}, want a divisor of heads ({})", model.kv_heads, model.heads),
+    return Error{fmt::format("must be a divisor of heads ({}), not {}", model.heads, model.kv_heads),
                  {.pointer = "/kv_heads"}};
   }
   return Ok{};
@@ -37,16 +37,17 @@ Status check_attention(const ModelShape& model) {
 Status check_moe(const ModelShape& model) {
   const MoeShape& moe = *model.moe;
   if (moe.top_k > moe.experts)
-    return Error{fmt::format("is {}, more than there are experts ({})", moe.top_k, moe.experts),
+    return Error{fmt::format("must be at most the number of experts ({}), not {}", moe.experts, moe.top_k),
                  {.pointer = "/moe/top_k"}};
   for (std::size_t i = 0; i < moe.layers.size(); ++i) {
     if (moe.layers[i] >= model.layers || (i > 0 && moe.layers[i] <= moe.layers[i - 1])) {
-      return Error{fmt::format("is {}, want layers in ascending order below {}", moe.layers[i], model.layers),
-                   {.pointer = fmt::format("/moe/layers/{}", i)}};
+      return Error{
+          fmt::format("is {}; layers must be in ascending order and below {}", moe.layers[i], model.layers),
+          {.pointer = fmt::format("/moe/layers/{}", i)}};
     }
   }
   if (moe.layers.empty() && moe.first_layer >= model.layers) {
-    return Error{fmt::format("is {}, want a layer below {}", moe.first_layer, model.layers),
+    return Error{fmt::format("must be below {}, the number of layers, not {}", model.layers, moe.first_layer),
                  {.pointer = "/moe/first_layer"}};
   }
   return Ok{};
@@ -79,7 +80,8 @@ double parameters_at_most(const ModelShape& model) {
 // Refuses what models/shape/model_file.h reads.
 config::Value no_swin() {
   const auto refuse = [](const Json& /*value*/, const config::Place& place) -> Status {
-    return place.error("describes a Swin transformer, which only goodput checkpoint takes; want a decoder");
+    return place.error(
+        "describes a Swin transformer, which only goodput checkpoint supports; use a decoder model");
   };
   return {"absent", refuse, {}, {}};
 }
@@ -99,56 +101,62 @@ config::Fields config_fields(LatentAttention& latent) {
   return {
       {"q_rank", Need::kOptional, config::integer(latent.q_rank, 0, kMostWidth),
        "0: queries are projected directly"},
-      {"kv_rank", Need::kRequired, config::integer(latent.kv_rank, 1, kMostWidth), "of keys and values"},
+      {"kv_rank", Need::kRequired, config::integer(latent.kv_rank, 1, kMostWidth), "rank of keys and values"},
       {"nope_dim", Need::kRequired, config::integer(latent.nope_dim, 1, kMostWidth),
-       "of a head, without position"},
+       "dimension of a head without position"},
       {"rope_dim", Need::kRequired, config::integer(latent.rope_dim, 0, kMostWidth),
-       "of a head, with rotary position; keys share one"},
-      {"value_dim", Need::kRequired, config::integer(latent.value_dim, 1, kMostWidth), "of a head"},
+       "dimension of a head with rotary position; all keys share one"},
+      {"value_dim", Need::kRequired, config::integer(latent.value_dim, 1, kMostWidth),
+       "dimension of the values of a head"},
   };
 }
 
 config::Fields config_fields(MoeShape& moe) {
   return {
-      {"experts", Need::kRequired, config::integer(moe.experts, 1, 65'536), "routed experts of a layer"},
-      {"top_k", Need::kRequired, config::integer(moe.top_k, 1, 65'536), "experts a token is sent to"},
+      {"experts", Need::kRequired, config::integer(moe.experts, 1, 65'536), "routed experts per layer"},
+      {"top_k", Need::kRequired, config::integer(moe.top_k, 1, 65'536), "experts that each token is sent to"},
       {"expert_ffn", Need::kRequired, config::integer(moe.expert_ffn, 1, kMostWidth),
        "hidden size of one expert"},
       {"shared_experts", Need::kOptional, config::integer(moe.shared_experts, 0, 65'536),
-       "that see every token"},
+       "experts that see every token"},
       {"layers", Need::kOptional, config::integers(moe.layers, 0, kMostLayers),
-       "which decoder layers have experts; absent: see first_layer and layer_step"},
-      {"first_layer", Need::kOptional, config::integer(moe.first_layer, 0, kMostLayers), "that has experts"},
+       "list of decoder layers that have experts (default: given by first_layer and layer_step)"},
+      {"first_layer", Need::kOptional, config::integer(moe.first_layer, 0, kMostLayers),
+       "first layer that has experts"},
       {"layer_step", Need::kOptional, config::integer(moe.layer_step, 1, kMostLayers),
-       "from there on every layer_step-th has"},
+       "every layer_step-th layer from first_layer on has experts"},
   };
 }
 
 config::Fields config_fields(ModelShape& model) {
   return {
       {"swin", Need::kOptional, no_swin(),
-       "models of another kind (below), which only `goodput checkpoint` takes"},
-      {"name", Need::kRequired, config::text(model.name), "for reports"},
+       "a different kind of model (below), which only `goodput checkpoint` supports"},
+      {"name", Need::kRequired, config::text(model.name), "name for reports"},
       {"layers", Need::kRequired, config::integer(model.layers, 1, kMostLayers), "decoder layers"},
       {"hidden", Need::kRequired, config::integer(model.hidden, 1, kMostWidth), "width of the model"},
       {"heads", Need::kRequired, config::integer(model.heads, 1, kMostWidth), "attention heads"},
       {"kv_heads", Need::kOptional, config::integer(model.kv_heads, 0, kMostWidth),
-       "fewer than heads: grouped-query attention; 0: as many"},
-      {"head_dim", Need::kOptional, config::integer(model.head_dim, 0, kMostWidth), "0: hidden / heads"},
+       "key and value heads; fewer than heads: grouped-query attention; 0: as many as heads"},
+      {"head_dim", Need::kOptional, config::integer(model.head_dim, 0, kMostWidth),
+       "dimension of a head; 0: hidden / heads"},
       {"latent", Need::kOptional, config::object(model.latent),
        "multi-head latent attention instead of kv_heads and head_dim"},
       {"ffn", Need::kOptional, config::integer(model.ffn, 0, kMostWidth),
-       "hidden size of a dense FFN; required where a layer has one"},
+       "hidden size of a dense FFN; required if any layer has one"},
       {"gated_ffn", Need::kOptional, config::flag(model.gated_ffn), "SwiGLU: three matrices instead of two"},
-      {"biases", Need::kOptional, config::flag(model.biases), "of linear layers and norms (GPT-2 and 3)"},
+      {"biases", Need::kOptional, config::flag(model.biases),
+       "whether linear layers and norms have biases (GPT-2 and 3)"},
       {"vocab", Need::kRequired, config::integer(model.vocab, 1, 100'000'000), "rows of the embedding"},
       {"learned_positions", Need::kOptional, config::integer(model.learned_positions, 0, 100'000'000),
        "rows of a learned position embedding; 0: rotary"},
-      {"tied_head", Need::kOptional, config::flag(model.tied_head), "the output projection is the embedding"},
+      {"tied_head", Need::kOptional, config::flag(model.tied_head),
+       "whether the output projection shares the weights of the embedding"},
       {"mtp_layers", Need::kOptional, config::integer(model.mtp_layers, 0, 100),
-       "multi-token prediction: further decoder layers, each with a projection"},
+       "multi-token prediction: additional decoder layers, each with a projection"},
       {"attention_buffer_bytes", Need::kOptional, buffers(model.attention_buffers),
-       "of each attention, untrained but in checkpoints: causal masks of GPT-2; absent: none"},
+       "bytes of buffers per attention layer that are in checkpoints but not trained, such as GPT-2's causal "
+       "masks; absent: none"},
       {"moe", Need::kOptional, config::object(model.moe), "mixture of experts"},
   };
 }
@@ -161,9 +169,10 @@ Status config_finish(ModelShape& model) {
   GOODPUT_TRY_STATUS(check_attention(model));
   if (model.moe) GOODPUT_TRY_STATUS(check_moe(model));
   if (model.ffn == 0 && has_dense_layer(model))
-    return Error{"is missing: a layer has no experts", {.pointer = "/ffn"}};
+    return Error{"is missing; layers without experts need it", {.pointer = "/ffn"}};
   if (parameters_at_most(model) > kMostParameters)
-    return Error{"with these widths makes more than 1e16 parameters", {.pointer = "/layers"}};
+    return Error{"the model would have more than 1e16 parameters; reduce its layers or widths",
+                 {.pointer = "/layers"}};
   return Ok{};
 }
 

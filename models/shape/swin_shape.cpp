@@ -19,10 +19,10 @@ constexpr std::size_t kMostStages = 8;
 
 Status check_stages(const SwinShape& swin) {
   if (swin.depths.empty() || swin.depths.size() > kMostStages)
-    return Error{fmt::format("has {} stages, want 1 to {}", swin.depths.size(), kMostStages),
+    return Error{fmt::format("must have 1 to {} stages, not {}", kMostStages, swin.depths.size()),
                  {.pointer = "/depths"}};
   if (swin.heads.size() != swin.depths.size()) {
-    return Error{fmt::format("has {} entries, want one for each of the {} stages", swin.heads.size(),
+    return Error{fmt::format("has {} entries, but must have one for each of the {} stages", swin.heads.size(),
                              swin.depths.size()),
                  {.pointer = "/heads"}};
   }
@@ -37,23 +37,23 @@ Status check_stages(const SwinShape& swin) {
 
 Status check_moe(const SwinShape& swin, const SwinMoe& moe) {
   if (moe.top_k > moe.experts)
-    return Error{fmt::format("is {}, more than there are experts ({})", moe.top_k, moe.experts),
+    return Error{fmt::format("must be at most the number of experts ({}), not {}", moe.experts, moe.top_k),
                  {.pointer = "/moe/top_k"}};
   const auto stages = static_cast<std::int32_t>(swin.depths.size());
   for (std::size_t i = 0; i < moe.stages.size(); ++i) {
     if (moe.stages[i] < stages && (i == 0 || moe.stages[i] > moe.stages[i - 1])) continue;
-    return Error{fmt::format("is {}, want stages in ascending order below {}", moe.stages[i], stages),
+    return Error{fmt::format("is {}; stages must be in ascending order and below {}", moe.stages[i], stages),
                  {.pointer = fmt::format("/moe/stages/{}", i)}};
   }
   for (std::size_t i = 0; i < moe.stages.size(); ++i) {
     const std::int32_t depth = swin.depths[static_cast<std::size_t>(moe.stages[i])];
     if (moe.first_block < depth) continue;
-    return Error{fmt::format("is {}, whose {} blocks end before first_block ({})", moe.stages[i], depth,
-                             moe.first_block),
+    return Error{fmt::format("is {}, a stage with only {} blocks, but first_block is {}", moe.stages[i],
+                             depth, moe.first_block),
                  {.pointer = fmt::format("/moe/stages/{}", i)}};
   }
   if (moe.stages.empty())
-    return Error{"is empty: leave \"moe\" out where no block has experts", {.pointer = "/moe/stages"}};
+    return Error{"is empty; remove \"moe\" if no block has experts", {.pointer = "/moe/stages"}};
   return Ok{};
 }
 
@@ -106,39 +106,41 @@ std::int64_t merging_parameters(const SwinShape& swin, std::size_t stage) {
 
 config::Fields config_fields(SwinMoe& moe) {
   return {
-      {"experts", Need::kRequired, config::integer(moe.experts, 1, 65'536), "of a block"},
-      {"top_k", Need::kRequired, config::integer(moe.top_k, 1, 65'536), "experts a token is sent to"},
+      {"experts", Need::kRequired, config::integer(moe.experts, 1, 65'536), "experts per block"},
+      {"top_k", Need::kRequired, config::integer(moe.top_k, 1, 65'536), "experts that each token is sent to"},
       {"stages", Need::kRequired, config::integers(moe.stages, 0, static_cast<std::int64_t>(kMostStages) - 1),
-       "that have experts, counted from 0"},
+       "stages that have experts, counted from 0"},
       {"first_block", Need::kOptional, config::integer(moe.first_block, 0, kMostBlocks),
-       "of such a stage that has them"},
+       "first block with experts in each of these stages"},
       {"block_step", Need::kOptional, config::integer(moe.block_step, 1, kMostBlocks),
-       "from there on every block_step-th has"},
+       "every block_step-th block from first_block on has experts"},
   };
 }
 
 config::Fields config_fields(SwinShape& swin) {
   return {
-      {"channels", Need::kOptional, config::integer(swin.channels, 1, 1000), "of an image"},
+      {"channels", Need::kOptional, config::integer(swin.channels, 1, 1000), "channels of an image"},
       {"patch", Need::kOptional, config::integer(swin.patch, 1, 1000), "side of a patch in pixels"},
       {"hidden", Need::kRequired, config::integer(swin.hidden, 1, kMostSwinWidth),
        "width of the first stage; each later one is twice as wide"},
-      {"depths", Need::kRequired, config::integers(swin.depths, 1, kMostBlocks), "blocks of every stage"},
+      {"depths", Need::kRequired, config::integers(swin.depths, 1, kMostBlocks),
+       "number of blocks per stage"},
       {"heads", Need::kRequired, config::integers(swin.heads, 1, kMostSwinWidth),
-       "attention heads of every stage"},
+       "attention heads per stage"},
       {"ffn_ratio", Need::kOptional, config::integer(swin.ffn_ratio, 1, 1000),
-       "hidden size of an FFN or expert, in widths of its stage"},
+       "hidden size of an FFN or expert as a multiple of the stage's width"},
       {"position_hidden", Need::kOptional, config::integer(swin.position_hidden, 1, kMostSwinWidth),
-       "hidden size of the network that yields the biases of positions"},
-      {"classes", Need::kRequired, config::integer(swin.classes, 0, 100'000'000), "of the head; 0: no head"},
-      {"moe", Need::kOptional, config::object(swin.moe), "mixture of experts in place of FFNs"},
+       "hidden size of the network that computes the position biases"},
+      {"classes", Need::kRequired, config::integer(swin.classes, 0, 100'000'000),
+       "number of classes; 0: no classification head"},
+      {"moe", Need::kOptional, config::object(swin.moe), "mixture of experts that replaces FFNs"},
   };
 }
 
 config::Fields config_fields(SwinModel& model) {
   return {
-      {"name", Need::kRequired, config::text(model.name), "for reports"},
-      {"swin", Need::kRequired, config::object(model.swin), "the shape"},
+      {"name", Need::kRequired, config::text(model.name), "name for reports"},
+      {"swin", Need::kRequired, config::object(model.swin), "shape of the Swin transformer"},
   };
 }
 
@@ -146,7 +148,8 @@ Status config_finish(SwinShape& swin) {
   GOODPUT_TRY_STATUS(check_stages(swin));
   if (swin.moe) GOODPUT_TRY_STATUS(check_moe(swin, *swin.moe));
   if (parameters_at_most(swin) > kMostParameters)
-    return Error{"with these widths makes more than 1e16 parameters", {.pointer = "/depths"}};
+    return Error{"the model would have more than 1e16 parameters; reduce its depths or widths",
+                 {.pointer = "/depths"}};
   return Ok{};
 }
 

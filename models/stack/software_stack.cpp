@@ -43,9 +43,10 @@ config::Value optional_value(std::optional<T>& value, config::Value (*how)(T&)) 
 
 config::Fields default_fields(StackDefaults& defaults) {
   return {
-#define GOODPUT_STACK_DEFAULT(type, key, how) \
-  {#key, Need::kOptional,                     \
-   optional_value<type>(defaults.key, [](type& value) -> config::Value { return how; }), "as in plans"},
+#define GOODPUT_STACK_DEFAULT(type, key, how)                                            \
+  {#key, Need::kOptional,                                                                \
+   optional_value<type>(defaults.key, [](type& value) -> config::Value { return how; }), \
+   "same as in plans"},
 #include "models/stack/stack_defaults.def"
 #undef GOODPUT_STACK_DEFAULT
   };
@@ -65,9 +66,7 @@ config::Value parent(SoftwareStack& stack, std::vector<config::Source>& sources,
                                                              config::Place& place) -> Status {
     if (depth == kMostAncestors) {
       return place.error(
-          fmt::format("is the parent of a parent, and so on, {} times; is the stack an ancestor "
-                      "of itself?",
-                      kMostAncestors));
+          fmt::format("has more than {} levels of parents; is the stack its own ancestor?", kMostAncestors));
     }
     GOODPUT_TRY_STATUS(read(from, place));
     stack.release.clear();
@@ -81,26 +80,27 @@ config::Fields fields_at(SoftwareStack& stack, std::vector<config::Source>& sour
   const auto defaults = [&stack] { return default_fields(stack.defaults); };
   return {
       {"parent", Need::kOptional, parent(stack, sources, depth),
-       "the stack whose values hold for keys that this one does not have"},
-      {"name", Need::kRequired, config::text(stack.name), "for reports"},
-      {"release", Need::kOptional, stated::text(stack.release), "that the numbers are of"},
+       "stack that supplies the values of keys that this one does not set"},
+      {"name", Need::kRequired, config::text(stack.name), "name for reports"},
+      {"release", Need::kOptional, stated::text(stack.release), "release that the numbers were measured on"},
       {"kernels", Need::kOptional,
        config::objects(stack.kernels, "an array of objects with gpus and efficiency"),
-       "what the stack's own kernels sustain when they run alone; replaces the cluster's `efficiency` key by "
-       "key"},
+       "efficiency of the stack's own kernels when they run alone; replaces the cluster's `efficiency` key "
+       "by key"},
       {"factors", Need::kOptional, config::object(stack.factors),
-       "on the cluster's `efficiency`, which says what a lone kernel sustains"},
+       "factors that multiply the cluster's `efficiency` values, which are those of a kernel that runs "
+       "alone"},
       {"gpu_factors", Need::kOptional,
        config::objects(stack.gpu_factors, "an array of objects with gpus and factors"),
-       "in place of `factors`, key by key, on some GPUs"},
+       "factors for some GPUs, which replace `factors` key by key"},
       {"efficiency", Need::kOptional, config::object(stack.efficiency),
-       "in place of the cluster's values times factors, key by key"},
+       "efficiency that replaces the product of the cluster's values and the factors, key by key"},
       {"defaults", Need::kOptional, config::object(group(defaults)),
-       "what the plan's `parallel` holds for keys that it does not give"},
+       "defaults for keys that the plan's `parallel` does not set"},
       {"scales_measured", Need::kOptional, config::flag(stack.scales_measured),
-       "cost model \"calibrated\": measured kernels are slowed down by the factors as well"},
+       "cost model \"calibrated\": whether the factors also apply to measured kernels"},
       {"left_out", Need::kOptional, config::objects(stack.left_out, "an array of objects"),
-       "measured steps that were left out of the fit: where the ranges of step times come from"},
+       "measured steps that were left out of the fit; they give the ranges of step times"},
       config::tier(stack.tier),
   };
 }
@@ -113,32 +113,32 @@ KernelFactors all_set(const KernelFactors& factors) {
 }  // namespace
 
 config::Fields config_fields(KernelFactors& factors) {
-  return {{"gemm", Need::kOptional, factor(factors.gemm), "on gemm_efficiency"},
+  return {{"gemm", Need::kOptional, factor(factors.gemm), "factor on gemm_efficiency"},
           {"fp8_gemm", Need::kOptional, factor(factors.fp8_gemm),
-           "on fp8_gemm_efficiency; absent: the same as gemm"},
-          {"attention", Need::kOptional, factor(factors.attention), "on attention_efficiency"},
-          {"memory", Need::kOptional, factor(factors.memory), "on memory_efficiency"}};
+           "factor on fp8_gemm_efficiency; absent: the same as gemm"},
+          {"attention", Need::kOptional, factor(factors.attention), "factor on attention_efficiency"},
+          {"memory", Need::kOptional, factor(factors.memory), "factor on memory_efficiency"}};
 }
 
 config::Fields config_fields(GpuFactors& factors) {
   return {{"gpus", Need::kRequired, config::texts(factors.gpus), "names of GPUs: [\"H100\", \"H200\"]"},
-          {"factors", Need::kRequired, config::object(factors.factors), "as above"}};
+          {"factors", Need::kRequired, config::object(factors.factors), "same as `factors` of the stack"}};
 }
 
 config::Fields config_fields(OwnKernels& kernels) {
   return {{"gpus", Need::kRequired, config::texts(kernels.gpus), "names of GPUs: [\"H100\", \"H200\"]"},
-          {"efficiency", Need::kRequired, config::object(kernels.efficiency), "as in clusters"}};
+          {"efficiency", Need::kRequired, config::object(kernels.efficiency), "same as in clusters"}};
 }
 
 config::Fields config_fields(LeftOutRows& rows) {
   StepFamily& family = rows.family;
-  return {
-      {"parallelism", Need::kRequired, config::choice(family.parallelism, kParallelismNames),
-       "MoE, else FSDP (zero 3) or TP/PP"},
-      {"gpu", Need::kRequired, config::choice(family.gpu, kGpuGenerationNames), "generation of the GPU"},
-      {"precision", Need::kRequired, config::choice(family.precision, kStepPrecisionNames),
-       "of the matrix multiplications"},
-      {"measured_over_predicted", Need::kRequired, config::numbers(rows.ratios, config::above(0)), "by row"}};
+  return {{"parallelism", Need::kRequired, config::choice(family.parallelism, kParallelismNames),
+           "MoE, FSDP (zero 3) or TP/PP"},
+          {"gpu", Need::kRequired, config::choice(family.gpu, kGpuGenerationNames), "generation of the GPU"},
+          {"precision", Need::kRequired, config::choice(family.precision, kStepPrecisionNames),
+           "precision of the matrix multiplications"},
+          {"measured_over_predicted", Need::kRequired, config::numbers(rows.ratios, config::above(0)),
+           "measured step time over predicted, by row"}};
 }
 
 namespace {
@@ -208,7 +208,7 @@ config::Field stack_field(SoftwareStack& stack, std::vector<config::Source>& sou
     if (!config::source_named(std::string(kDefaultStack), place, kStackFiles)) return Ok{};
     return read(name, place);
   };
-  return {"stack", Need::kOptional, std::move(value), "the software that trains: `goodput list stacks`",
+  return {"stack", Need::kOptional, std::move(value), "training software; see `goodput list stacks`",
           {},      absent};
 }
 

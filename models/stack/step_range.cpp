@@ -38,14 +38,14 @@ std::vector<Likeness> likenesses(const StepFamily& family) {
     return other.parallelism == family.parallelism && other.gpu == family.gpu;
   };
   return {{[family](const StepFamily& other) { return other == family; }, " of " + to_string(family)},
-          {same_gpu, fmt::format(" of {} on {}, none in this precision", parallelism, gpu)},
+          {same_gpu, fmt::format(" of {} on {}, but none in this precision", parallelism, gpu)},
           {[family](const StepFamily& other) { return other.parallelism == family.parallelism; },
-           fmt::format(" of {}, none on such GPUs", parallelism)},
+           fmt::format(" of {}, but none on such GPUs", parallelism)},
           {[family](const StepFamily& other) {
              return other.gpu == family.gpu && other.precision == family.precision;
            },
-           fmt::format(" on {} in {}, none of {}", gpu, precision, parallelism)},
-          {[](const StepFamily&) { return true; }, ", none of this kind"}};
+           fmt::format(" on {} in {}, but none of {}", gpu, precision, parallelism)},
+          {[](const StepFamily&) { return true; }, ", but none of this kind"}};
 }
 
 std::vector<double> ratios_of(const SoftwareStack& stack, const Likeness& likeness) {
@@ -60,7 +60,8 @@ std::vector<double> ratios_of(const SoftwareStack& stack, const Likeness& likene
 
 StepRange range_for(const SoftwareStack& stack, const StepFamily& family) {
   const std::vector<Likeness> all = likenesses(family);
-  StepRange range{1 / (1 + kAssumedError), 1 + kAssumedError, 0, "assumed: there are too few measured steps"};
+  StepRange range{1 / (1 + kAssumedError), 1 + kAssumedError, 0,
+                  "assumed, because there are too few measured steps"};
   for (const Likeness& likeness : all) {
     std::vector<double> ratios = ratios_of(stack, likeness);
     if (ratios.size() < kEnoughRows) continue;

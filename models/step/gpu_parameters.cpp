@@ -14,7 +14,7 @@ std::vector<LayerRange> layers_by_position(const TrainingPlan& plan, std::int32_
     ranges.push_back({first, count});
     first += count;
   }
-  GOODPUT_CHECK(first == plan.model.layers, "the stages do not hold every layer once");
+  GOODPUT_CHECK(first == plan.model.layers, "the stages must hold every layer once");
   ranges.back().count += plan.model.mtp_layers;
   return ranges;
 }

@@ -147,7 +147,7 @@ double bytes_of_logit(const ParallelPlan& plan) {
     case LossKernels::kChunked:
       return plain / kChunks;
   }
-  GOODPUT_CHECK(false, "no such loss");
+  GOODPUT_CHECK(false, "unknown loss kernels");
 }
 
 // What the chunk at one position takes.

@@ -41,7 +41,7 @@ OpCost cost_of(const TraceOp& op, std::int32_t positions) {
     case OpType::kGc:
       return {};
     default:
-      GOODPUT_CHECK(false, "a pass is not priced as a whole");
+      GOODPUT_CHECK(false, "a pass cannot be priced as a whole");
   }
 }
 
@@ -67,7 +67,7 @@ Transfer value_of(OpCost cost, const StepCosts& costs) {
     case Kind::kSeparateReduction:
       return {costs.separate_reduction};
   }
-  GOODPUT_CHECK(false, "no such cost");
+  GOODPUT_CHECK(false, "unknown cost");
 }
 
 }  // namespace goodput

@@ -24,7 +24,7 @@ double bytes_to_other_nodes(const CollectiveCall& call) {
     case Collective::kSendRecv:
       return call.bytes;
   }
-  GOODPUT_CHECK(false, "no such collective");
+  GOODPUT_CHECK(false, "unknown collective");
 }
 
 // Bytes that one GPU reads and writes: what it sends, what it receives and, in reductions, its own values.
@@ -42,7 +42,7 @@ double bytes_in_memory(const CollectiveCall& call) {
     case Collective::kSendRecv:
       return call.bytes;
   }
-  GOODPUT_CHECK(false, "no such collective");
+  GOODPUT_CHECK(false, "unknown collective");
 }
 
 }  // namespace

@@ -94,7 +94,7 @@ SimDuration step_time(const PlannedStep& step) {
 SimDuration step_time_over_nics(const PlannedStep& step, BytesPerSecond nic) {
   StepEngine engine(step.graph, step.lanes, step_workers(step));
   const StepOutcome& outcome = engine.run(step_work_over_nics(step, nic), {}, Contention::kFairShare);
-  GOODPUT_CHECK(outcome.completed, "a step without losses does not complete");
+  GOODPUT_CHECK(outcome.completed, "a step without losses must complete");
   return outcome.end - SimTime{};
 }
 
@@ -117,7 +117,7 @@ double hardware_flops_per_token(const TrainingPlan& plan) {
 
 MemoryReport planned_memory(const TrainingPlan& plan) {
   const auto schedule = find_schedule(plan.parallel.schedule);
-  GOODPUT_CHECK(schedule.has_value(), "a step was built with a schedule that does not exist");
+  GOODPUT_CHECK(schedule.has_value(), "a step was built with an unknown schedule");
   return estimate_memory(plan, **schedule);
 }
 

@@ -41,9 +41,9 @@ double even_cost(OpType type, const EvenStepShape& shape) {
 // Costs by index into planned.ops. The sizes are the caller's to set.
 SyntheticStep connected(const megatron::PlannedOps& planned, const std::vector<double>& value_s) {
   const Result<OpGraphSpec> spec = megatron::connect(planned.ops, planned.stages);
-  GOODPUT_CHECK(spec, "a schedule whose passes cannot be connected");
+  GOODPUT_CHECK(spec, "the passes of the schedule cannot be connected");
   Result<OpGraph> graph = OpGraph::build(*spec, [&](std::uint32_t op) { return planned.ops[op].name(); });
-  GOODPUT_CHECK(graph, "a schedule whose passes wait for each other");
+  GOODPUT_CHECK(graph, "the passes of the schedule wait for each other");
   SyntheticStep step{{}, *std::move(graph), {}};
   for (const std::uint32_t op : step.graph.caller_index()) {
     step.ops.push_back(planned.ops[op]);

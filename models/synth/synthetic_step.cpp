@@ -13,19 +13,20 @@ Result<SyntheticStep> synthetic_step(const TrainingPlan& plan, const CostModel& 
   const ParallelPlan& parallel = plan.parallel;
   GOODPUT_TRY(const PipelineSchedule* schedule, find_schedule(parallel.schedule));
   if (!schedule->is_recordable()) {
-    return plan.error("/parallel/schedule",
-                      fmt::format("is \"{}\", whose ops NDTimeline has no names for; a trace needs gpipe, "
-                                  "1f1b or interleaved",
-                                  parallel.schedule));
+    return plan.error(
+        "/parallel/schedule",
+        fmt::format(
+            "is \"{}\", but NDTimeline has no names for its ops; a trace needs gpipe, 1f1b or interleaved",
+            parallel.schedule));
   }
   if (parallel.overlap_p2p && parallel.pp > 1) {
     return plan.error("/parallel/overlap_p2p",
-                      "is true, but in NDTimeline's traces a receive waits for the pass before its "
-                      "own; set it to false");
+                      "must be false for NDTimeline traces, in which a receive starts only after the "
+                      "previous pass has ended");
   }
   GOODPUT_TRY(PlannedStep planned, build_planned_step(plan, cost, Granularity::kOps, seed));
   SyntheticStep step{{}, std::move(planned.graph), {}};
-  GOODPUT_CHECK(planned.lanes.lanes() == 1, "ops as a whole cost the same on all expert-parallel ranks");
+  GOODPUT_CHECK(planned.lanes.lanes() == 1, "whole ops must cost the same on all expert-parallel ranks");
   step.dp = parallel.dp;
   step.pp = parallel.pp;
   step.vpp = parallel.vpp;

@@ -42,13 +42,14 @@ TEST_CASE("tolerance: an absolute one is in the figure's unit") {
 
 TEST_CASE("tolerance: what is none says which forms there are") {
   const auto wrong = [](const char* text) { return Tolerance::parse(text).error().message(); };
-  const std::string forms = R"(, want "exact", "1 %", "0.02", or of trials "1 % at 95 %")";
-  CHECK(wrong("") == R"(is "")" + forms);
-  CHECK(wrong("a lot") == R"(is "a lot")" + forms);
-  CHECK(wrong("1 % at 95") == R"(is "1 % at 95")" + forms);
-  CHECK(wrong("nan %") == R"(is "nan %")" + forms);
-  CHECK(wrong("-1 %") == R"(is "-1 %", and cannot be negative)");
-  CHECK(wrong("1 % at 100 %") == R"(is "1 % at 100 %": the confidence is from 50 % to below 100 %)");
+  const std::string forms = R"(must be "exact", "1 %", "0.02" or, with several trials, "1 % at 95 %", not )";
+  CHECK(wrong("") == forms + R"("")");
+  CHECK(wrong("a lot") == forms + R"("a lot")");
+  CHECK(wrong("1 % at 95") == forms + R"("1 % at 95")");
+  CHECK(wrong("nan %") == forms + R"("nan %")");
+  CHECK(wrong("-1 %") == R"(must be 0 or more, not "-1 %")");
+  CHECK(wrong("1 % at 100 %") ==
+        R"(must have a confidence of at least 50 % and below 100 %, not "1 % at 100 %")");
 }
 
 }  // namespace

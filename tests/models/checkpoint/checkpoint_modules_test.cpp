@@ -211,9 +211,9 @@ TEST_CASE("checkpoint modules: a file of models is a Swin transformer where it s
   CHECK(std::holds_alternative<ModelShape>(shipped("gpt-s")));
   const Result<ModelShape> decoder = config::read<ModelShape>(model_file("swinv2-moe"));
   REQUIRE(!decoder);
-  CHECK(decoder.error().message() ==
-        model_file("swinv2-moe") +
-            " /swin: describes a Swin transformer, which only goodput checkpoint takes; want a decoder");
+  CHECK(decoder.error().message() == model_file("swinv2-moe") +
+                                         " /swin: describes a Swin transformer, which only goodput "
+                                         "checkpoint supports; use a decoder model");
 }
 
 TEST_CASE("checkpoint modules: what is wrong with a Swin transformer is named with its place") {
@@ -222,27 +222,27 @@ TEST_CASE("checkpoint modules: what is wrong with a Swin transformer is named wi
   };
   CHECK(with(R"("depths": [2, 2], "heads": [3, 6])").empty());
   CHECK(with(R"("depths": [2, 2])") ==
-        " /swin/heads: is missing, want an array of integers from 1 to 100000");
-  CHECK(with(R"("depths": [], "heads": [])") == " /swin/depths: has 0 stages, want 1 to 8");
+        " /swin/heads: is missing; it must be an array of integers from 1 to 100000");
+  CHECK(with(R"("depths": [], "heads": [])") == " /swin/depths: must have 1 to 8 stages, not 0");
   CHECK(with(R"("depths": [2, 2], "heads": [3])") ==
-        " /swin/heads: has 1 entries, want one for each of the 2 stages");
+        " /swin/heads: has 1 entries, but must have one for each of the 2 stages");
   CHECK(with(R"("depths": [2, 2], "heads": [3, 5])") ==
         " /swin/heads/1: is 5, which does not divide the stage's width (192)");
   const std::string two = R"("depths": [2, 2], "heads": [3, 6], "moe": )";
   CHECK(with(two + R"({"experts": 4, "top_k": 5, "stages": [1]})") ==
-        " /swin/moe/top_k: is 5, more than there are experts (4)");
+        " /swin/moe/top_k: must be at most the number of experts (4), not 5");
   CHECK(with(two + R"({"experts": 4, "top_k": 1, "stages": []})") ==
-        " /swin/moe/stages: is empty: leave \"moe\" out where no block has experts");
+        " /swin/moe/stages: is empty; remove \"moe\" if no block has experts");
   CHECK(with(two + R"({"experts": 4, "top_k": 1, "stages": [1, 1]})") ==
-        " /swin/moe/stages/1: is 1, want stages in ascending order below 2");
+        " /swin/moe/stages/1: is 1; stages must be in ascending order and below 2");
   CHECK(with(two + R"({"experts": 4, "top_k": 1, "stages": [2]})") ==
-        " /swin/moe/stages/0: is 2, want stages in ascending order below 2");
+        " /swin/moe/stages/0: is 2; stages must be in ascending order and below 2");
   CHECK(with(two + R"({"experts": 4, "top_k": 1, "stages": [1], "first_block": 2})") ==
-        " /swin/moe/stages/0: is 1, whose 2 blocks end before first_block (2)");
+        " /swin/moe/stages/0: is 1, a stage with only 2 blocks, but first_block is 2");
   CHECK(with(R"("depths": [10000], "heads": [1], "hidden": 96000)") == " /swin/hidden: is given twice");
   CHECK(problem(R"({"name": "S", "swin": {"hidden": 100000, "classes": 10, "depths": [10000, 10000, 10000],
                     "heads": [1, 1, 1], "ffn_ratio": 1000}})") ==
-        " /swin/depths: with these widths makes more than 1e16 parameters");
+        " /swin/depths: the model would have more than 1e16 parameters; reduce its depths or widths");
 }
 
 TEST_CASE("checkpoint modules: a model with more modules than can be listed is refused") {
@@ -253,7 +253,7 @@ TEST_CASE("checkpoint modules: a model with more modules than can be listed is r
   model.moe = MoeShape{.experts = 65'536, .expert_ffn = 1};
   const Result<CheckpointModel> modules = checkpoint_model(AnyModel{model});
   REQUIRE(!modules);
-  CHECK(modules.error().message() == "has some 655360000 modules, goodput lists 5000000");
+  CHECK(modules.error().message() == "has about 655360000 modules, but goodput supports at most 5000000");
 }
 
 }  // namespace goodput

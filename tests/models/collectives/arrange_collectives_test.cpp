@@ -100,9 +100,9 @@ TEST_CASE("arrange collectives: fewer than four observations infer nothing, and 
   const auto analysed = testing::analyse_ranks({data_parallel_rank(0, 4, 1), data_parallel_rank(1, 8, 1)});
   REQUIRE(analysed);
   CHECK_FALSE(analysed->job.trace.has_inferred_waits);
-  CHECK(
-      analysed->notes.back() ==
-      "too few observations (2; 4 are needed) to infer what waits for which collective; profile more steps");
+  CHECK(analysed->notes.back() ==
+        "too few observations (2; 4 are needed) to infer which work waits for which collective; profile more "
+        "steps");
 }
 
 TEST_CASE("arrange collectives: a device that idles until a late launch counts as host time") {
@@ -139,10 +139,9 @@ TEST_CASE("arrange collectives: an eager send waits for nobody, and its receive 
 TEST_CASE("arrange collectives: an incomplete job is refused with a remedy") {
   const RankActivity first = data_parallel_rank(0, 4);
   const RankActivity second = data_parallel_rank(1, 8);
-  CHECK(
-      error_of({first}) ==
-      "traces of 1 of 2 ranks (missing: 1). Every rank waits for the others, so all are needed: profile all "
-      "ranks (Megatron-LM: --profile-ranks)");
+  CHECK(error_of({first}) ==
+        "only 1 of 2 ranks have traces (missing: 1); all are needed because ranks wait for each other; "
+        "profile all ranks (Megatron-LM: --profile-ranks)");
   RankActivity later = second;
   for (auto& step : later.steps) step.number += 10;
   CHECK(error_of({first, later}) ==
@@ -150,15 +149,15 @@ TEST_CASE("arrange collectives: an incomplete job is refused with a remedy") {
         "all ranks");
   RankActivity other_job = second;
   other_job.world_size = 3;
-  CHECK(
-      error_of({first, other_job}) ==
-      "world_size is 3 here and 2 in rank0.json: these are traces of different jobs; name the files of one");
+  CHECK(error_of({first, other_job}) ==
+        "world_size is 3 here but 2 in rank0.json: these traces are from different jobs; give the files of "
+        "one job");
   RankActivity on_cpu = second;
   on_cpu.on_device = false;
   CHECK(error_of({first, on_cpu}) ==
-        "has no GPU kernels, and rank0.json has some: use the same profiler activities on all ranks");
+        "has no GPU kernels, but rank0.json has some; use the same profiler activities on all ranks");
   CHECK(error_of({first, second, second}) ==
-        "step 1 of rank 1 is also in rank1.json: these are files of two runs; name those of one");
+        "step 1 of rank 1 is also in rank1.json: these files are from two runs; give the files of one run");
 }
 
 TEST_CASE("arrange collectives: ranks that do not run one program are named with what each launches") {
@@ -166,9 +165,8 @@ TEST_CASE("arrange collectives: ranks that do not run one program are named with
   RankActivity other = data_parallel_rank(1, 8);
   for (auto& part : other.parts) part.elements = 2000;
   CHECK(error_of({first, other}) ==
-        "step 4: rank 1 launches allreduce of 2000 Float in group 0 (ranks 0-1) where rank 0 launches "
-        "allreduce "
-        "of 1000 Float in group 0 (ranks 0-1): the ranks do not run the same program");
+        "step 4: rank 1 launches allreduce of 2000 Float in group 0 (ranks 0-1), but rank 0 launches "
+        "allreduce of 1000 Float in group 0 (ranks 0-1): the ranks do not run the same program");
 
   RankActivity numbered = first;
   RankActivity shifted = data_parallel_rank(1, 8);
@@ -177,9 +175,9 @@ TEST_CASE("arrange collectives: ranks that do not run one program are named with
     shifted.parts[i].sequence = static_cast<std::int64_t>(i) + 8;
   }
   CHECK(error_of({numbered, shifted}) ==
-        "step 1: rank 1 launches allreduce of 1000 Float in group 0 (ranks 0-1) with Seq 8 where rank 0 "
-        "launches "
-        "allreduce of 1000 Float in group 0 (ranks 0-1) with Seq 7: the ranks do not run the same program");
+        "step 1: rank 1 launches allreduce of 1000 Float in group 0 (ranks 0-1) with Seq 8, but rank 0 "
+        "launches allreduce of 1000 Float in group 0 (ranks 0-1) with Seq 7: the ranks do not run the same "
+        "program");
 }
 
 TEST_CASE("arrange collectives: steps with other communication than usual are left out") {
@@ -191,7 +189,7 @@ TEST_CASE("arrange collectives: steps with other communication than usual are le
   CHECK(analysed->analysis.whatif.steps == std::vector<std::int64_t>{2, 3, 4, 5});
   REQUIRE(analysed->analysis.cleaning.size() == 1);
   CHECK(analysed->analysis.cleaning.front().detail ==
-        "in step 1 rank 0 launches other communication than usual");
+        "in step 1 rank 0 launches different communication than usual");
   CollectiveOptions strict;
   strict.strict = true;
   CHECK_FALSE(testing::analyse_ranks({first, second}, strict));

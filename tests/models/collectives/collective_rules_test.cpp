@@ -251,7 +251,7 @@ TEST_CASE("collective rules: a gloo clock that is 20 ms off is aligned with a no
     return arranged(ranks).notes;
   };
   CHECK(notes_with(20 * kMs) ==
-        std::vector<std::string>{"the clock of rank 2 is +20.0 ms off and was aligned"});
+        std::vector<std::string>{"the clock of rank 2 is off by +20.0 ms and was aligned"});
   CHECK(notes_with(4 * kMs).empty());
 }
 

@@ -83,7 +83,7 @@ TEST_CASE("joined ranks: missing ranks are refused by number") {
   ranks.erase(ranks.begin() + 4, ranks.end());
   ranks.erase(ranks.begin() + 2);
   CHECK(join(ranks).error() ==
-        "traces of 3 of 8 ranks (missing: 2, 4-7). Every rank waits for the others, so all are needed: "
+        "only 3 of 8 ranks have traces (missing: 2, 4-7); all are needed because ranks wait for each other; "
         "profile all ranks (Megatron-LM: --profile-ranks)");
 }
 
@@ -92,22 +92,22 @@ TEST_CASE("joined ranks: without a world size the largest rank says how many the
   for (RankTrack& rank : ranks) rank.activity.world_size = 0;
   REQUIRE(join(ranks).error() == "");
   ranks.erase(ranks.begin() + 1);
-  CHECK(join(ranks).error().starts_with("traces of 2 of 3 ranks (missing: 1)."));
+  CHECK(join(ranks).error().starts_with("only 2 of 3 ranks have traces (missing: 1); all are needed"));
 }
 
 TEST_CASE("joined ranks: traces of jobs of different sizes are refused") {
   auto ranks = plain_ranks(2, {1});
   ranks[1].activity.world_size = 4;
   CHECK(join(ranks).error() ==
-        "rank1.json: world_size is 4 here and 2 in rank0.json: these are traces of different jobs; name the "
-        "files of one");
+        "rank1.json: world_size is 4 here but 2 in rank0.json: these traces are from different jobs; give "
+        "the files of one job");
 }
 
 TEST_CASE("joined ranks: kernels in the traces of some ranks only are refused") {
   auto ranks = plain_ranks(2, {1});
   ranks[1].activity.on_device = false;
   CHECK(join(ranks).error() ==
-        "rank1.json: has no GPU kernels, and rank0.json has some: use the same profiler activities on all "
+        "rank1.json: has no GPU kernels, but rank0.json has some; use the same profiler activities on all "
         "ranks");
 }
 
@@ -142,7 +142,8 @@ TEST_CASE("joined ranks: two files of a rank with the same step are refused") {
   ranks.push_back(ranks[0]);
   ranks.back().activity.file = "again.json";
   CHECK(join(ranks).error() ==
-        "again.json: step 1 of rank 0 is also in rank0.json: these are files of two runs; name those of one");
+        "again.json: step 1 of rank 0 is also in rank0.json: these files are from two runs; give the files "
+        "of one run");
 }
 
 TEST_CASE("joined ranks: no step in all traces is refused with the steps of two ranks") {
@@ -193,7 +194,7 @@ TEST_CASE("joined ranks: steps with other communication than usual are left out,
   const CleaningFinding& finding = attempt.joined->findings().front();
   CHECK(finding.rule == CleaningRule::kOtherShape);
   CHECK(finding.steps == std::vector<std::int64_t>{1});
-  CHECK(finding.detail == "in step 1 rank 0 launches other communication than usual");
+  CHECK(finding.detail == "in step 1 rank 0 launches different communication than usual");
   CHECK_FALSE(join(ranks, {{}, true}).error().empty());  // strict
 }
 
@@ -209,10 +210,9 @@ TEST_CASE("joined ranks: sizes tell programs apart, except those of all_to_allv 
     return join(ranks).error();
   };
   CHECK(with_sizes("all_to_allv", 77) == "");
-  CHECK(
-      with_sizes("allreduce", 77) ==
-      "step 2: rank 1 launches allreduce of 77 Float in group 0 (ranks 0-2) where rank 0 launches allreduce "
-      "of 1024 Float in group 0 (ranks 0-2): the ranks do not run the same program");
+  CHECK(with_sizes("allreduce", 77) ==
+        "step 2: rank 1 launches allreduce of 77 Float in group 0 (ranks 0-2), but rank 0 launches allreduce "
+        "of 1024 Float in group 0 (ranks 0-2): the ranks do not run the same program");
 }
 
 TEST_CASE("joined ranks: two ranks that do not run one program are named with the step and both launches") {
@@ -222,7 +222,7 @@ TEST_CASE("joined ranks: two ranks that do not run one program are named with th
     part.elements = 8192;
   }
   CHECK(join(ranks).error() ==
-        "step 12: rank 3 launches _allgather_base of 8192 Float in group 0 (ranks 0-3) where rank 0 launches "
+        "step 12: rank 3 launches _allgather_base of 8192 Float in group 0 (ranks 0-3), but rank 0 launches "
         "allreduce of 1024 Float in group 0 (ranks 0-3): the ranks do not run the same program");
 }
 
@@ -235,7 +235,7 @@ TEST_CASE("joined ranks: an error names where the step of a rank that launches l
     rank.end_step(9 * kMs);
   }
   CHECK(join(ranks).error() ==
-        "step 5: rank 1 ends the step where rank 0 launches allreduce of 1024 Float in group 0 (ranks 0-2): "
+        "step 5: rank 1 ends the step, but rank 0 launches allreduce of 1024 Float in group 0 (ranks 0-2): "
         "the ranks do not run the same program");
 }
 
@@ -331,10 +331,10 @@ TEST_CASE("joined ranks: a message to a rank outside the job is refused") {
   auto ranks = chained_ranks(2, {{0, 1}});
   ranks[0].activity.parts[0].peer = 2;
   CHECK(join(ranks).error() ==
-        "rank0.json: a message between rank 0 and rank 2 in a job of 2 ranks: the trace is damaged");
+        "rank0.json: has a message between rank 0 and rank 2, but the job has 2 ranks: the trace is damaged");
   ranks[0].activity.parts[0].peer = 0;
   CHECK(join(ranks).error() ==
-        "rank0.json: a message between rank 0 and rank 0 in a job of 2 ranks: the trace is damaged");
+        "rank0.json: has a message between rank 0 and rank 0, but the job has 2 ranks: the trace is damaged");
 }
 
 TEST_CASE("joined ranks: peers in unknown groups are places in the pipeline") {

@@ -146,10 +146,10 @@ std::string error_of_changed(const Change& change) {
 TEST_CASE("matched parts: members that disagree are refused with both ranks and the step") {
   CHECK(
       error_of_changed([](RankTrack& track, CommunicationPart& part) { part.dtype = track.name("Half"); }) ==
-      "step 3: rank 1 launches allreduce of 1024 Half in group 0 (ranks 0-1) where rank 0 launches "
-      "allreduce of 1024 Float in group 0 (ranks 0-1): the ranks do not run the same program");
+      "step 3: rank 1 launches allreduce of 1024 Half in group 0 (ranks 0-1), but rank 0 launches allreduce "
+      "of 1024 Float in group 0 (ranks 0-1): the ranks do not run the same program");
   CHECK(error_of_changed([](RankTrack&, CommunicationPart& part) { part.sequence = 12; }) ==
-        "step 3: rank 1 launches allreduce of 1024 Float in group 0 (ranks 0-1) with Seq 12 where rank 0 "
+        "step 3: rank 1 launches allreduce of 1024 Float in group 0 (ranks 0-1) with Seq 12, but rank 0 "
         "launches allreduce of 1024 Float in group 0 (ranks 0-1) with Seq 11: the ranks do not run the same "
         "program");
   CHECK(error_of_changed([](RankTrack&, CommunicationPart& part) { part.sequence = -1; }) == "");  // unknown
@@ -164,7 +164,7 @@ TEST_CASE("matched parts: Seq shifted by one on one rank is refused at its first
   }
   CHECK(
       match(ranks).error.starts_with("step 3: rank 2 launches allreduce of 1024 Float in group 0 (ranks "
-                                     "0-2) with Seq 101 where rank 0 launches allreduce"));
+                                     "0-2) with Seq 101, but rank 0 launches allreduce"));
 }
 
 // Ranks 0 and 1 are stages, so they need not run one program: a message, and then what `second` launches.
@@ -196,7 +196,7 @@ TEST_CASE("matched parts: stages must agree on name and size, except for all_to_
   };
   CHECK(error_of_stage_1("allreduce", 1024) == "");
   CHECK(error_of_stage_1("_allgather_base", 1024) ==
-        "step 3: rank 1 launches _allgather_base of 1024 Float in group 0 (ranks 0-1) where rank 0 launches "
+        "step 3: rank 1 launches _allgather_base of 1024 Float in group 0 (ranks 0-1), but rank 0 launches "
         "allreduce of 1024 Float in group 0 (ranks 0-1): the ranks do not run the same program");
   CHECK(error_of_stage_1("allreduce", 8192).starts_with("step 3: rank 1 launches allreduce of 8192 Float"));
   CHECK(error_of_stage_1("all_to_allv", 8192) == "");
@@ -208,7 +208,7 @@ TEST_CASE("matched parts: a collective that one of its ranks does not launch is 
     if (rank == 0) own.collective(0);
   });
   CHECK(match(ranks).error ==
-        "step 3: rank 0 launches allreduce of 1024 Float in group 0 (ranks 0-1), and rank 1 does not: the "
+        "step 3: rank 0 launches allreduce of 1024 Float in group 0 (ranks 0-1), but rank 1 does not: the "
         "ranks do not run the same program");
 }
 
@@ -251,15 +251,14 @@ TEST_CASE("matched parts: a send or receive without its other end is refused") {
     if (rank == 0) own.send(1);
   });
   CHECK(match(without_second_receive).error ==
-        "step 3: rank 0 launches send of 1024 Float to 1 in group 0 (ranks 0-1), and rank 1 has no matching "
+        "step 3: rank 0 launches send of 1024 Float to 1 in group 0 (ranks 0-1), but rank 1 has no matching "
         "receive: the ranks do not run the same program");
   const auto without_send = two_stages([](std::int32_t rank, Launches& own) {
     if (rank == 0) own.receive(1);
   });
-  CHECK(
-      match(without_send).error ==
-      "step 3: rank 0 launches recv of 1024 Float from 1 in group 0 (ranks 0-1), and rank 1 has no matching "
-      "send: the ranks do not run the same program");
+  CHECK(match(without_send).error ==
+        "step 3: rank 0 launches recv of 1024 Float from 1 in group 0 (ranks 0-1), but rank 1 has no "
+        "matching send: the ranks do not run the same program");
 }
 
 TEST_CASE("matched parts: collectives that join other stages on one replica than on another are refused") {
@@ -279,8 +278,8 @@ TEST_CASE("matched parts: collectives that join other stages on one replica than
     ranks.push_back(own.end());
   }
   CHECK(grouping_error(ranks) ==
-        "step 3: allreduce of 1024 Float in group 6 (ranks 0, 3) on rank 0 goes to another stage than on the "
-        "other replicas; such jobs are not supported");
+        "step 3: allreduce of 1024 Float in group 6 (ranks 0, 3) on rank 0 goes to a different stage than on "
+        "the other replicas; such jobs are not supported");
 }
 
 TEST_CASE("matched parts: groups of a slot are blocks of its lanes") {
@@ -386,10 +385,9 @@ TEST_CASE("matched parts: gloo collectives that fit no group are refused") {
       part.end_ns += 500 * kMs;
     }
   }
-  CHECK(
-      match(ranks).error ==
-      "step 0: cannot tell which ranks take part in allreduce of 1024 Float of rank 0: the ranks do not run "
-      "the same program, or their clocks are more than 10 ms apart");
+  CHECK(match(ranks).error ==
+        "step 0: cannot determine which ranks take part in allreduce of 1024 Float on rank 0: the ranks do "
+        "not run the same program, or their clocks are more than 10 ms apart");
 }
 
 }  // namespace

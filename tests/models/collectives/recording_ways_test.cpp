@@ -194,7 +194,7 @@ TEST_CASE("recording ways: a missing rank is named") {
   activities.erase(activities.begin() + 1);
   const auto analysed = testing::analyse_ranks(std::move(activities));
   REQUIRE_FALSE(analysed);
-  CHECK(analysed.error().message().starts_with("traces of 3 of 4 ranks (missing: 1)."));
+  CHECK(analysed.error().message().starts_with("only 3 of 4 ranks have traces (missing: 1); all are needed"));
 }
 
 TEST_CASE("recording ways: Seq that is shifted by one on a rank is refused with two ranks and the step") {

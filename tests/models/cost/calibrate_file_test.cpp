@@ -110,46 +110,47 @@ TEST_CASE("calibrate file: flags of a machine that nobody asked are neither true
 
 TEST_CASE("calibrate file: words and numbers that are none are refused") {
   CHECK(problem_after(R"("kind": "rms")", R"("kind": "batch")") ==
-        R"( /ops/18/params/kind: is "batch", want one of "rms", "layer")");
+        R"( /ops/18/params/kind: must be one of "rms", "layer", not "batch")");
   CHECK(problem_after(R"("layout": "dgrad")", R"("layout": "forward")") ==
-        R"( /ops/2/params/layout: is "forward", want one of "dgrad", "wgrad")");
+        R"( /ops/2/params/layout: must be one of "dgrad", "wgrad", not "forward")");
   CHECK(
       problem_after(R"("policy": "packed")", R"("policy": "packd")") ==
-      R"( /ops/10/params/policy: is "packd", want one of "proportional", "packed"; did you mean "packed"?)");
+      R"( /ops/10/params/policy: must be one of "proportional", "packed", not "packd"; did you mean "packed"?)");
   CHECK(problem_after(R"("beside_copy": "d2h")", R"("beside_copy": true)") ==
-        R"( /ops/4/params/beside_copy: is true, want one of "copy", "d2h", "h2d")");
+        R"( /ops/4/params/beside_copy: must be one of "copy", "d2h", "h2d", not true)");
   CHECK(problem_after(R"("loads": "smartmoe-like")", R"("loads": 2)") ==
-        " /ops/7/params/loads: is 2, want text");
+        " /ops/7/params/loads: must be a string, not 2");
   CHECK(problem_after(R"("kv_heads": 8)", R"("kv_heads": 0)") ==
-        " /ops/20/params/kv_heads: is 0, want an integer from 1 to 1000000000000000");
+        " /ops/20/params/kv_heads: must be an integer from 1 to 1000000000000000, not 0");
   CHECK(problem_after(R"("sustained": true)", R"("sustained": 3)") ==
-        " /ops/1/params/sustained: is 3, want true or false");
+        " /ops/1/params/sustained: must be true or false, not 3");
   CHECK(problem_after(R"("unsteady": true)", R"("unsteady": 1)") ==
-        " /ops/0/points/1/unsteady: is 1, want true or false");
+        " /ops/0/points/1/unsteady: must be true or false, not 1");
   CHECK(problem_after(R"("sm_mhz": 1500)", R"("sm_mhz": -1)") ==
-        " /ops/1/points/0/sm_mhz: is -1, want a number above 0");
+        " /ops/1/points/0/sm_mhz: must be a number above 0, not -1");
   CHECK(problem_after(R"("mig": false)", R"("mig": "off")") ==
-        R"( /machine/mig: is "off", want true or false)");
+        R"( /machine/mig: must be true or false, not "off")");
   CHECK(problem_after(R"("power_w": 700)", R"("power_w": 0)") ==
-        " /machine/power_w: is 0, want a number above 0");
+        " /machine/power_w: must be a number above 0, not 0");
   CHECK(problem_after(R"("hidden": 4096, "dtype": "bf16", "kind": "rms")", R"("hidden": 4096)") ==
-        R"( /ops/18/params/dtype: is missing; op "norm" wants it)");
+        R"( /ops/18/params/dtype: is missing; op "norm" requires it)");
   CHECK(problem_after(R"([{"median_us": 1.5}])", R"([{"tokens": 1, "median_us": 1.5}])") ==
-        R"( /ops/14/points: want one point without a size for op "empty_kernel")");
+        R"( /ops/14/points: must be one point without a size for op "empty_kernel")");
 }
 
 TEST_CASE("calibrate file: a check has a name, a time and a tier") {
-  CHECK(problem_after(R"("name": "llama3-8b, one layer", )", "") == " /checks/0/name: is missing, want text");
+  CHECK(problem_after(R"("name": "llama3-8b, one layer", )", "") ==
+        " /checks/0/name: is missing; it must be a string");
   CHECK(problem_after(R"("median_us": 9000, )", "") ==
-        " /checks/0/median_us: is missing, want a number above 0");
+        " /checks/0/median_us: is missing; it must be a number above 0");
   CHECK(problem_after(R"("median_us": 9000, )", R"("median_us": 8000, )") ==
-        " /checks/0/median_us: is 8000, below p05_us or min_us (8900)");
+        " /checks/0/median_us: must be at least p05_us and min_us (8900), not 8000");
   CHECK(problem_after(R"("cv": 0.01, "tier": "measured"}])", R"("cv": 0.01}])") ==
-        " /checks/0/tier: is missing; say where the times come from");
+        " /checks/0/tier: is missing; it must state where the times come from");
 }
 
 TEST_CASE("calibrate file: emulated times are refused by name") {
-  const std::string why = R"(/tier: is "emulated": the kernels ran on a CPU, which says nothing of a GPU)";
+  const std::string why = R"(/tier: "emulated" times cannot be used: the kernels ran on a CPU, not on a GPU)";
   CHECK(problem_after(R"("tier": "measured", "source": "cublasLt")", R"("tier": "emulated")") ==
         " /ops/0" + why);
   CHECK(problem_after(R"("cv": 0.01, "tier": "measured"}])", R"("cv": 0.01, "tier": "emulated"}])") ==

@@ -120,82 +120,83 @@ TEST_CASE("calibration: the shipped tables are of tier literature, cited, and wr
 
 TEST_CASE("calibration: another schema, op, key or tier is refused") {
   CHECK(problem(R"({"schema": "goodput.calibration/2", "machine": {"gpu": "x"}, "ops": []})") ==
-        " /schema: is \"goodput.calibration/2\", want one of \"goodput.calibration/1\"; did you mean "
+        " /schema: must be one of \"goodput.calibration/1\", not \"goodput.calibration/2\"; did you mean "
         "\"goodput.calibration/1\"?");
   CHECK(problem(R"({"machine": {"gpu": "x"}, "ops": []})") ==
-        " /schema: is missing, want one of \"goodput.calibration/1\"");
+        " /schema: is missing; it must be one of \"goodput.calibration/1\"");
   CHECK(problem(R"({"schema": "goodput.calibration/1", "machine": {}, "ops": []})") ==
-        " /machine/gpu: is missing, want text");
+        " /machine/gpu: is missing; it must be a string");
   CHECK(problem(R"({"schema": "goodput.calibration/1", "machine": {"gpu": "x"}, "ops": {}})") ==
-        " /ops: is no array, want an array of ops");
+        " /ops: must be an array of ops");
   CHECK(
       problem(
           R"({"schema": "goodput.calibration/1", "machine": {"gpu": "x", "stands_for": [1]}, "ops": []})") ==
-      " /machine/stands_for/0: is 1, want text");
+      " /machine/stands_for/0: must be a string, not 1");
   CHECK(problem_with(R"({"op": "all_gathr", "tier": "measured", "points": []})")
-            .starts_with(" /ops/0/op: is \"all_gathr\", want one of \"all_reduce\", \"all_gather\""));
+            .starts_with(" /ops/0/op: must be one of \"all_reduce\", \"all_gather\""));
   CHECK(problem_with(R"({"op": "all_gathr", "tier": "measured", "points": []})")
             .ends_with("; did you mean \"all_gather\"?"));
   CHECK(problem_with(all_gather(R"({"rank": 8})")) ==
         " /ops/0/params/rank: unknown key; did you mean \"ranks\"?");
   CHECK(problem_with(all_gather(R"({"ranks": 8, "dtype": "unstated"})"))
-            .starts_with(" /ops/0/params/dtype: is \"unstated\", want one of \"fp32\", \"bf16\""));
-  CHECK(problem_with("3") == " /ops/0: is 3, want an object");
+            .starts_with(" /ops/0/params/dtype: must be one of \"fp32\", \"bf16\""));
+  CHECK(problem_with("3") == " /ops/0: must be an object, not 3");
   CHECK(problem_with(all_gather(R"({"ranks": 8})", kPoints, R"("tier": "good")"))
-            .starts_with(" /ops/0/tier: is \"good\", want one of \"measured\", \"literature\""));
+            .starts_with(" /ops/0/tier: must be one of \"measured\", \"literature\""));
 }
 
 TEST_CASE("calibration: every op says how well founded it is, and times of shared GPUs are no costs") {
   CHECK(problem_with(R"({"op": "copy", "points": [{"bytes": 1, "median_us": 1}]})") ==
-        " /ops/0/tier: is missing; say where the times come from");
+        " /ops/0/tier: is missing; it must state where the times come from");
   CHECK(problem_with(all_gather(R"({"ranks": 8})", kPoints, R"("tier": "correctness_only")")) ==
-        " /ops/0/tier: is \"correctness_only\": the ranks took turns on one GPU, which is no cost of a "
-        "network");
+        " /ops/0/tier: \"correctness_only\" times cannot be used: the ranks took turns on one GPU, so no "
+        "network was measured");
 }
 
 TEST_CASE("calibration: an op wants its params; a collective has more than one rank") {
-  CHECK(problem_with(all_gather("{}")) == " /ops/0/params/ranks: is missing; op \"all_gather\" wants it");
+  CHECK(problem_with(all_gather("{}")) == " /ops/0/params/ranks: is missing; op \"all_gather\" requires it");
   CHECK(problem_with(R"({"op": "gemm", "tier": "measured", "params": {"n": 8, "dtype": "bf16"},
                          "points": [{"m": 1, "median_us": 1}]})") ==
-        " /ops/0/params/k: is missing; op \"gemm\" wants it");
+        " /ops/0/params/k: is missing; op \"gemm\" requires it");
   CHECK(problem_with(all_gather(R"({"ranks": 1})")) ==
-        " /ops/0/params/ranks: is 1; a collective of one rank is a copy and says nothing of a network");
+        " /ops/0/params/ranks: must be 2 or more, not 1: a collective on one rank is a copy and does not "
+        "measure a network");
   CHECK(problem_with(all_gather(R"({"ranks": 8, "per_node": 16})")) ==
-        " /ops/0/params/per_node: is 16, of only 8 ranks");
+        " /ops/0/params/per_node: must be at most the number of ranks (8), not 16");
 }
 
 TEST_CASE("calibration: points ascend, in the op's own size, with positive times") {
-  CHECK(problem_with_points("[]") == " /ops/0/points: is empty, want at least one point");
+  CHECK(problem_with_points("[]") == " /ops/0/points: must have at least one point");
   CHECK(problem_with_points(R"([{"bytes": 2048, "median_us": 5}, {"bytes": 2048, "median_us": 6}])") ==
-        " /ops/0/points/1/bytes: is 2048, want more than the 2048 before: points ascend");
-  CHECK(
-      problem_with_points(R"([{"tokens": 2048, "median_us": 5}])") ==
-      " /ops/0/points/0: want \"bytes\" for its size and no other, as for every point of op \"all_gather\"");
-  CHECK(
-      problem_with_points(R"([{"bytes": 1, "m": 1, "median_us": 5}])") ==
-      " /ops/0/points/0: want \"bytes\" for its size and no other, as for every point of op \"all_gather\"");
+        " /ops/0/points/1/bytes: must be more than 2048, the size of the previous point, not 2048");
+  CHECK(problem_with_points(R"([{"tokens": 2048, "median_us": 5}])") ==
+        " /ops/0/points/0: must have the size key \"bytes\" and no other size key, like every point of op "
+        "\"all_gather\"");
+  CHECK(problem_with_points(R"([{"bytes": 1, "m": 1, "median_us": 5}])") ==
+        " /ops/0/points/0: must have the size key \"bytes\" and no other size key, like every point of op "
+        "\"all_gather\"");
   CHECK(problem_with_points(R"([{"bytes": 0, "median_us": 5}])") ==
-        " /ops/0/points/0/bytes: is 0, want an integer from 1 to 1000000000000000");
+        " /ops/0/points/0/bytes: must be an integer from 1 to 1000000000000000, not 0");
   CHECK(problem_with_points(R"([{"bytes": 1, "median_us": 0}])") ==
-        " /ops/0/points/0/median_us: is 0, want a number above 0");
+        " /ops/0/points/0/median_us: must be a number above 0, not 0");
   CHECK(problem_with_points(R"([{"bytes": 1}])") ==
-        " /ops/0/points/0/median_us: is missing, want a number above 0");
+        " /ops/0/points/0/median_us: is missing; it must be a number above 0");
   CHECK(problem_with_points(R"([{"bytes": 1, "median_us": 5, "nwrong": 0}])").empty());
   CHECK(problem_with_points(R"([{"bytes": 1, "median_us": 5, "nwrong": 4}])") ==
-        " /ops/0/points/0/nwrong: is 4, want 0: the time of a wrong result counts for nothing");
+        " /ops/0/points/0/nwrong: must be 0, not 4: the time of a wrong result is not valid");
   CHECK(problem_with_points(R"([{"bytes": 1, "median_us": 5, "p05_us": 6}])") ==
-        " /ops/0/points/0/median_us: is 5, below p05_us or min_us (6)");
+        " /ops/0/points/0/median_us: must be at least p05_us and min_us (6), not 5");
   CHECK(problem_with_points(R"([{"bytes": 1, "median_us": 5, "p95_us": 4}])") ==
-        " /ops/0/points/0/p95_us: is 4, below median_us (5)");
+        " /ops/0/points/0/p95_us: must be at least median_us (5), not 4");
   CHECK(problem_with(R"({"op": "launch_gap", "tier": "measured",
                          "points": [{"median_us": 2}, {"median_us": 3}]})") ==
-        " /ops/0/points: want one point without a size for op \"launch_gap\"");
+        " /ops/0/points: must be one point without a size for op \"launch_gap\"");
 }
 
 TEST_CASE("calibration: a table is given once") {
   const std::string table = all_gather(R"({"ranks": 8})");
   CHECK(problem_with(table + ", " + all_gather(R"({"ranks": 4})") + ", " + table) ==
-        " /ops/2: has op and params of /ops/0; every table is given once");
+        " /ops/2: has the same op and params as /ops/0; give each table only once");
 }
 
 TEST_CASE("calibration: an assumed number lies in its range") {
@@ -207,9 +208,9 @@ TEST_CASE("calibration: an assumed number lies in its range") {
   CHECK(problem_of(R"({"name": "a", "value": 3, "range": [1, 2]})") ==
         " /assumed/0/value: is 3, outside its range 1 to 2");
   CHECK(problem_of(R"({"name": "a", "value": 3, "range": [4, 2]})") ==
-        " /assumed/0/range: want the least and the most it may be, in this order");
+        " /assumed/0/range: must be [min, max]");
   CHECK(problem_of(R"({"name": "a", "value": 3, "range": 4})") ==
-        " /assumed/0/range: is no array, want an array of two numbers");
+        " /assumed/0/range: must be an array of two numbers");
 }
 
 }  // namespace goodput

@@ -247,9 +247,8 @@ TEST_CASE("dispatch: what is wrong with routed slots is named") {
     return result ? "" : result.error().message();
   };
   CHECK(problem(1, {0, -1}) == "");
-  CHECK(problem(2, {0, -1}) == "routed slots: has 2 slots, want 2 ranks x 2");
-  CHECK(problem(1, {0, 2}) ==
-        "routed slots, rank 1: expert 2, want 0 to 1, or -1 for a slot that is dropped");
+  CHECK(problem(2, {0, -1}) == "routed slots: must have 2 ranks x 2 slots, not 2 slots");
+  CHECK(problem(1, {0, 2}) == "routed slots, rank 1: expert must be 0 to 1, or -1 for a dropped slot, not 2");
   CHECK(problem(1, {1, 0}) ==
         "expert 1: expert_lost: 1 tokens are routed to it, but no rank hosts it; restore it from a "
         "checkpoint or mask "

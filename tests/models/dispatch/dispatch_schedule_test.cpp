@@ -294,10 +294,11 @@ TEST_CASE("dispatch: replicas in slots are counted by rank and expert") {
 TEST_CASE("dispatch: what is wrong with the input is named with its place") {
   const std::vector<std::int32_t> bad = {0, 3};
   CHECK(hosts_error(ExpertHosts::from_slots(2, 3, 1, bad)) ==
-        "placement, rank 1: expert 3 in a slot, want 0 to 2, or -1 for an empty slot");
-  CHECK(hosts_error(ExpertHosts::from_slots(2, 3, 2, bad)) == "placement: has 2 values, want 2 ranks x 2");
+        "placement, rank 1: the expert in a slot must be 0 to 2, or -1 for an empty slot, not 3");
+  CHECK(hosts_error(ExpertHosts::from_slots(2, 3, 2, bad)) ==
+        "placement: must have 2 ranks x 2 values, not 2 values");
   CHECK(hosts_error(ExpertHosts::from_slots(0, 3, 2, {})) ==
-        "placement: 0 ranks, 3 experts and 2 columns, want at least one rank and one expert");
+        "placement: must have at least 1 rank and 1 expert, not 0 ranks, 3 experts and 2 columns");
 
   const ExpertHosts hosts = slots(2, 2, 1, {0, 0});
   CHECK(tables_error({hosts, {4, 0, 0, 0}}) == "");
@@ -305,17 +306,16 @@ TEST_CASE("dispatch: what is wrong with the input is named with its place") {
         "expert 1: expert_lost: 5 tokens are routed to it, but no rank hosts it; restore it from a "
         "checkpoint or mask "
         "it in the router");
-  CHECK(tables_error({hosts, {4, 0, -3, 0}}) == "routed tokens, rank 1, expert 0: -3 tokens, want 0 or more");
-  CHECK(tables_error({hosts, {4, 0}}) == "routed tokens: has 2 counts, want 2 ranks x 2 experts");
-  CHECK(
-      tables_error({hosts, {1 << 30, 0, 1 << 30, 0}}) ==
-      "expert 0: 2147483648 tokens for 2 replicas, want at most 2147483647 for 1073741823; dispatch smaller "
-      "micro-batches");
+  CHECK(tables_error({hosts, {4, 0, -3, 0}}) == "routed tokens, rank 1, expert 0: must be 0 or more, not -3");
+  CHECK(tables_error({hosts, {4, 0}}) == "routed tokens: must have 2 ranks x 2 experts, not 2 counts");
+  CHECK(tables_error({hosts, {1 << 30, 0, 1 << 30, 0}}) ==
+        "expert 0: has 2147483648 tokens for 2 replicas, but at most 2147483647 tokens and 1073741823 "
+        "replicas are supported; use smaller micro-batches");
   const std::vector<Tokens> counts(6, 0);
   const Status other_shape = DispatchTables().update(hosts, {3, 2, counts});
   REQUIRE_FALSE(other_shape);
   CHECK(other_shape.error().message() ==
-        "routed tokens: are of 3 ranks x 2 experts, the placement is of 2 x 2");
+        "routed tokens: are for 3 ranks x 2 experts, but the placement is for 2 x 2");
 }
 
 TEST_CASE("dispatch: sources that round alone overload a rank by a quarter, the exact rule by nothing") {

@@ -196,18 +196,17 @@ TEST_CASE("failures: more nodes do not shift the draws of the first ones") {
 }
 
 TEST_CASE("failures: what is wrong is named with its place") {
-  CHECK(problem_of("3") ==
-        "folder/job.json /failures: is no object, want a failure model: {\"model\": ..., ...}");
-  CHECK(problem_of("[]") == "folder/job.json /failures: is empty, want at least one failure model");
+  CHECK(problem_of("3") == "folder/job.json /failures: must be a failure model: {\"model\": ..., ...}");
+  CHECK(problem_of("[]") == "folder/job.json /failures: must have at least one failure model");
   CHECK(problem_of("{}") ==
-        fmt::format("folder/job.json /failures/model: is missing, want one of {}", known()));
+        fmt::format("folder/job.json /failures/model: is missing; it must be one of {}", known()));
   CHECK(problem_of(R"([{"model": 1}])") ==
-        fmt::format("folder/job.json /failures/0/model: is 1, want one of {}", known()));
-  CHECK(
-      problem_of(R"({"model": "weibul"})") ==
-      fmt::format("folder/job.json /failures/model: no failure model \"weibul\"; did you mean \"weibull\"?; "
-                  "known: {}",
-                  known()));
+        fmt::format("folder/job.json /failures/0/model: must be one of {}, not 1", known()));
+  CHECK(problem_of(R"({"model": "weibul"})") ==
+        fmt::format(
+            "folder/job.json /failures/model: unknown failure model \"weibul\"; did you mean \"weibull\"?; "
+            "known: {}",
+            known()));
   CHECK(problem_of(R"({"model": "exponential", "nodes": 4, "mtbf_hour": 5})") ==
         "folder/job.json /failures/mtbf_hour: unknown key; did you mean \"mtbf_hours\"?");
 }
@@ -219,51 +218,52 @@ TEST_CASE("failures: values out of range and rules between fields") {
   };
   // exponential, weibull
   CHECK(problem(R"({"model": "exponential", "nodes": 4})") ==
-        "/mtbf_hours: is missing, want it or failures_per_1000_node_days");
+        "/mtbf_hours: is missing; give it or failures_per_1000_node_days");
   CHECK(problem(R"({"model": "weibull", "nodes": 4, "shape": 2, "mtbf_hours": 9,
                     "failures_per_1000_node_days": 3})") ==
-        "/failures_per_1000_node_days: says the same as mtbf_hours; give one of them");
+        "/failures_per_1000_node_days: sets the same as mtbf_hours; give only one of them");
   CHECK(problem(R"({"model": "exponential", "nodes": 4, "mtbf_hours": 0})") ==
-        "/mtbf_hours: is 0, want a number above 0 and up to 1000000000");
+        "/mtbf_hours: must be a number above 0 and at most 1000000000, not 0");
   CHECK(problem(R"({"model": "exponential", "nodes": 4, "mtbf_hours": 9, "repair_s": -1})") ==
-        "/repair_s: is -1, want a number from 0 to 1000000000");
+        "/repair_s: must be a number from 0 to 1000000000, not -1");
   CHECK(problem(R"({"model": "weibull", "nodes": 4, "shape": 0, "mtbf_hours": 9})") ==
-        "/shape: is 0, want a number from 0.2 to 20");
+        "/shape: must be a number from 0.2 to 20, not 0");
   // hourly
   CHECK(problem(R"({"model": "hourly", "nodes": 4, "loss_probability": 1.5, "return_probability": 0})") ==
-        "/loss_probability: is 1.5, want a number from 0 to 1");
+        "/loss_probability: must be a number from 0 to 1, not 1.5");
   CHECK(problem(R"({"model": "hourly", "nodes": 4, "loss_probability": 1, "return_probability": -0.1})") ==
-        "/return_probability: is -0.1, want a number from 0 to 1");
+        "/return_probability: must be a number from 0 to 1, not -0.1");
   CHECK(problem(R"({"model": "hourly", "nodes": 4, "initial_nodes": 5, "loss_probability": 0,
-                    "return_probability": 0})") == "/initial_nodes: is 5, but there are 4 nodes");
+                    "return_probability": 0})") ==
+        "/initial_nodes: must be at most the number of nodes (4), not 5");
   // interval
   CHECK(problem(R"({"model": "interval", "nodes": 4, "every_s": 0})") ==
-        "/every_s: is 0, want a number from 0.001 to 1000000000");
+        "/every_s: must be a number from 0.001 to 1000000000, not 0");
   CHECK(problem(R"({"model": "interval", "nodes": 4, "every_s": 9, "floor_nodes": 5})") ==
-        "/floor_nodes: is 5, but there are 4 nodes");
+        "/floor_nodes: must be at most the number of nodes (4), not 5");
   CHECK(problem(R"({"model": "interval", "nodes": 4, "every_s": 9, "victims": [0, 4]})") ==
-        "/victims/1: is 4, but there are 4 nodes, from 0 on");
+        "/victims/1: is 4, but there are only 4 nodes, numbered from 0");
   // bursts
   CHECK(problem(R"({"model": "bursts", "nodes": 4, "per_hour": 1, "outage_s": 9})") ==
-        "/group_size: is missing, want the nodes of a rack or zone");
+        "/group_size: is missing; set the number of nodes per rack or zone");
   // fail_slow
   CHECK(problem(R"({"model": "fail_slow", "nodes": 4, "per_node_day": 1})") ==
-        ": does not say how slow nodes get; want speed_min with speed_max, slowdowns, or whatif");
+        ": does not define how slow nodes get; give speed_min with speed_max, slowdowns, or whatif");
   CHECK(
       problem(R"({"model": "fail_slow", "nodes": 4, "per_node_day": 1, "slowdowns": [2], "speed_min": 1})") ==
-      ": says in several ways how slow nodes get; want speed_min with speed_max, slowdowns, or whatif");
+      ": defines in several ways how slow nodes get; give speed_min with speed_max, slowdowns, or whatif");
   CHECK(problem(R"({"model": "fail_slow", "nodes": 4, "per_node_day": 1, "speed_min": 0.5})") ==
-        "/speed_max: is missing, want it with speed_min");
+        "/speed_max: is missing; speed_min requires it");
   CHECK(problem(R"({"model": "fail_slow", "nodes": 4, "per_node_day": 1, "speed_max": 0.5})") ==
-        "/speed_min: is missing, want it with speed_max");
+        "/speed_min: is missing; speed_max requires it");
   CHECK(problem(R"({"model": "fail_slow", "nodes": 4, "per_node_day": 1, "speed_min": 0.9,
-                    "speed_max": 0.5})") == "/speed_min: is 0.9, above speed_max 0.5");
+                    "speed_max": 0.5})") == "/speed_min: must be at most speed_max (0.5), not 0.9");
   CHECK(problem(R"({"model": "fail_slow", "nodes": 4, "per_node_day": 1, "speed_min": 0,
-                    "speed_max": 0.5})") == "/speed_min: is 0, want a number from 0.01 to 1");
+                    "speed_max": 0.5})") == "/speed_min: must be a number from 0.01 to 1, not 0");
   CHECK(problem(R"({"model": "fail_slow", "nodes": 4, "per_node_day": 1, "slowdowns": [2, 0]})") ==
-        "/slowdowns/1: is 0, want a number from 0.001 to 100");
+        "/slowdowns/1: must be a number from 0.001 to 100, not 0");
   CHECK(problem(R"({"model": "fail_slow", "nodes": 4, "per_node_day": 1, "slowdowns": 2})") ==
-        "/slowdowns: is 2, want an array, each a number from 0.001 to 100");
+        "/slowdowns: must be an array, each element a number from 0.001 to 100, not 2");
 }
 
 TEST_CASE("failures: what acts on the nodes of others needs others") {
@@ -272,10 +272,10 @@ TEST_CASE("failures: what acts on the nodes of others needs others") {
   const std::string four = R"({"model": "exponential", "nodes": 4, "mtbf_hours": 9})";
   const std::string fleet =
       R"({"model": "bursts", "kind": "fleet", "nodes": 6, "per_hour": 1, "outage_s": 9})";
-  CHECK(problem_of(slow) == "/nodes: is missing, and no other failure model says how many nodes there are");
+  CHECK(problem_of(slow) == "/nodes: is missing, and no other failure model sets the number of nodes");
   CHECK(problem_of("[" + slow + "," + wide + "]") == "");
   CHECK(problem_of("[" + four + "," + wide + "]") ==
-        "/1/nodes: is 5, but the other failure models have 4 nodes");
+        "/1/nodes: is 5, but the other failure models have only 4 nodes");
   CHECK(failures_of("[" + slow + "," + fleet + "]")->nodes() == 6);
   CHECK(problem_of(R"({"model": "fail_slow", "nodes": 2, "per_node_day": 1, "whatif": "w.json"})") ==
         "/whatif: folder/w.json lists no workers under slowdown_by_worker");

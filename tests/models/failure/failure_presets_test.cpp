@@ -30,7 +30,7 @@ Result<ReadFailures> try_read(const Json& value) {
   ReadFailures read;
   GOODPUT_TRY_STATUS(failures_value(read.failures).read(value, place));
   read.tier = place.tier;
-  for (const config::UnusedKey& key : config::unused_keys(given)) read.unused.push_back(key.pointer);
+  for (const config::KeyNote& key : config::key_notes(given)) read.unused.push_back(key.pointer);
   return read;
 }
 ReadFailures read(const Json& value) {
@@ -122,26 +122,26 @@ TEST_CASE("failure presets: nothing of the file is named as unused, but the name
               {"repair", "fixed"}})
             .unused == std::vector<std::string>{"/failures/preset"});
   const ReadFailures idle = read({{"preset", "rsc-1"}, {"repair_s", 0}, {"repair", "fixed"}});
-  const config::UnusedKeys again = unused_keys(idle.failures.at(0), {"s.json", "/failures", {}});
+  const config::KeyNotes again = key_notes(idle.failures.at(0), {"s.json", "/failures", {}});
   REQUIRE(again.size() == 1);
   CHECK(again[0].pointer == "/failures/repair");
 }
 
 TEST_CASE("failure presets: what is wrong is named with its place") {
-  CHECK(problem({{"preset", 3}}) == "folder/job.json /failures/preset: is 3, want a file of failures/");
+  CHECK(problem({{"preset", 3}}) == "folder/job.json /failures/preset: must be a file in failures/, not 3");
   CHECK(problem({{"preset", "rcs-1"}})
             .starts_with("folder/job.json /failures/preset: no failure preset "
                          "\"rcs-1\"; did you mean \"rsc-1\"?"));
   CHECK(problem({{"preset", "x/mine.json"}}) ==
-        "folder/job.json /failures/preset: no file \"folder/x/mine.json\"");
+        "folder/job.json /failures/preset: no such file: \"folder/x/mine.json\"");
   CHECK(problem({{"preset", "rsc-1"}, {"repairs", 3}}) ==
-        "folder/job.json /failures/repairs: unknown key; did you mean \"repair_s\"? (beside what " + kFolder +
-            "rsc-1.json says)");
-  CHECK(
-      problem({{"preset", "rsc-1"}, {"mtbf_hours", 3}}) ==
-      "folder/job.json /failures/failures_per_1000_node_days: says the same as mtbf_hours; give one of them "
-      "(beside what " +
-          kFolder + "rsc-1.json says)");
+        "folder/job.json /failures/repairs: unknown key; did you mean \"repair_s\"? (together with the "
+        "preset " +
+            kFolder + "rsc-1.json)");
+  CHECK(problem({{"preset", "rsc-1"}, {"mtbf_hours", 3}}) ==
+        "folder/job.json /failures/failures_per_1000_node_days: sets the same as mtbf_hours; give only one "
+        "of them (together with the preset " +
+            kFolder + "rsc-1.json)");
 }
 
 TEST_CASE("failure presets: a file of one's own is read by its path, and its mistakes are its own") {
@@ -149,13 +149,14 @@ TEST_CASE("failure presets: a file of one's own is read by its path, and its mis
   CHECK(read({{"preset", good.path()}, {"nodes", 4}}).failures.at(0).model().name == "interval");
   const TemporaryFile bad("bad.json", R"({"model": "interval", "every_s": -60})");
   CHECK(problem({{"preset", bad.path()}}) ==
-        bad.path() + " /every_s: is -60, want a number from 0.001 to 1000000000");
+        bad.path() + " /every_s: must be a number from 0.001 to 1000000000, not -60");
   const TemporaryFile list("list.json", "[]");
   CHECK(problem({{"preset", list.path()}}) ==
-        list.path() + ": is no object, want a failure model: {\"model\": ..., ...}");
+        list.path() + ": must be a failure model: {\"model\": ..., ...}");
   const TemporaryFile trace("trace.json", R"({"model": "trace", "file": "spot.csv"})");
   CHECK(problem({{"preset", trace.path()}}) ==
-        trace.path() + " /file: names a file, which a preset cannot: scenarios elsewhere use it");
+        trace.path() +
+            " /file: names a file, which a preset cannot do because scenarios in other folders use it");
 }
 
 TEST_CASE("failures: a model that is told of no nodes wants to know how many there are") {
@@ -164,7 +165,7 @@ TEST_CASE("failures: a model that is told of no nodes wants to know how many the
         R"({"model": "weibull", "shape": 2, "mtbf_hours": 9})",
         R"({"model": "interval", "every_s": 9, "floor_nodes": 3})",
         R"({"model": "hourly", "initial_nodes": 2, "loss_probability": 0, "return_probability": 0})"}) {
-    CHECK(problem_of(model) == "/nodes: is missing, want how many nodes there are");
+    CHECK(problem_of(model) == "/nodes: is missing; set the number of nodes");
     auto configs = testing::read_failures(model);
     REQUIRE(configs);
     configs->front().setup().set_default_nodes(6);

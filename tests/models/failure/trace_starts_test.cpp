@@ -163,8 +163,8 @@ TEST_CASE(
   const SpotTrace trace = busy_trace();
   CHECK(problem_of(R"({"model": "trace", "file": "x", "starts": "random"})",
                    {{&trace, {}, std::chrono::seconds(100)}}) ==
-        "/starts: is \"random\", but spot.csv has 100 s to replay and the job may take 100 s; give a longer "
-        "recording, or \"fixed\"");
+        "/starts: is \"random\", but spot.csv has only 100 s to replay and the job may take 100 s; give a "
+        "longer recording, or set \"fixed\"");
 }
 
 TEST_CASE("trace: a recording is capped to the nodes that a job holds, unless it has a smaller cap") {

@@ -199,9 +199,8 @@ TEST_CASE("trace: what a recording does not say is not made up in silence") {
   SpotTrace trace = recorded(kSmall);
   trace.holes = {{at_s(50), at_s(70)}};
   CHECK(refused(trace) ==
-        "/holes: spot.csv says nothing from 50 s to 70 s; \"holes\": \"hold\" keeps the nodes of before, "
-        "from_s "
-        "and to_s choose another part");
+        "/holes: spot.csv has no data from 50 s to 70 s; set \"holes\": \"hold\" to keep the previous nodes, "
+        "or choose another part with from_s and to_s");
   CHECK(refused(trace, R"("holes": "hold")") == "");
   CHECK(refused(trace, R"("to_s": 50)") == "");
   CHECK(refused(trace, R"("from_s": 70)") == "");
@@ -211,10 +210,9 @@ TEST_CASE("trace: what a recording does not say is not made up in silence") {
 TEST_CASE("trace: a probe is replayed only when asked to") {
   SpotTrace trace = counted({{0, 2}, {10, 1}});
   trace.meaning = SpotMeaning::kProbe;
-  CHECK(
-      refused(trace) ==
-      "/probe: counts.json recorded what could have been launched, so that a drop need not be a preemption; "
-      "\"probe\": \"replay\" takes it for one");
+  CHECK(refused(trace) ==
+        "/probe: counts.json recorded how many nodes could have been launched, so a drop may not be a "
+        "preemption; set \"probe\": \"replay\" to replay drops as preemptions");
   CHECK(replay(trace, R"("probe": "replay")").size() == 3);
 }
 
@@ -223,21 +221,20 @@ TEST_CASE("trace: parts and caps that the recording does not have") {
   CHECK(refused(trace, R"("from_s": 100)") == "/from_s: is 100, but spot.csv ends at 100 s");
   CHECK(refused(trace, R"("to_s": 101)") == "/to_s: is 101, but spot.csv ends at 100 s");
   CHECK(refused(trace, R"("from_s": 10, "to_s": 10)") ==
-        "folder/job.json /failures/to_s: is 10, not after from_s 10");
+        "folder/job.json /failures/to_s: must be after from_s (10), not 10");
   CHECK(refused(trace, R"("cap": {"names": ["node2", "nod1"]})") ==
-        "/cap/names/1: no node \"nod1\" in spot.csv; did you mean \"node1\"?");
+        "/cap/names/1: there is no node \"nod1\" in spot.csv; did you mean \"node1\"?");
   CHECK(refused(trace, R"("cap": {"names": ["node2", "node2"]})") ==
-        "folder/job.json /failures/cap/names/1: \"node2\" is there twice");
+        "folder/job.json /failures/cap/names/1: \"node2\" is listed twice");
   CHECK(refused(trace, R"("cap": {"names": ["node2"], "nodes": 2})") ==
-        "folder/job.json /failures/cap/nodes: is 2, but there are 1 names");
+        "folder/job.json /failures/cap/nodes: must be the number of names (1) or 0, not 2");
   CHECK(refused(trace, R"("cap": {"rule": "thin", "names": ["node2"], "nodes": 1})") ==
-        "folder/job.json /failures/cap/names: are for rule \"list\", not for \"thin\"");
+        "folder/job.json /failures/cap/names: can be given only with rule \"list\", not with \"thin\"");
   CHECK(refused(trace, R"("cap": {"rule": "saturate"})") ==
-        "folder/job.json /failures/cap/nodes: is missing, want how many nodes are left");
-  CHECK(
-      refused(counted({{0, 2}}), R"("cap": {"names": ["node2"]})") ==
-      "/cap/names: are given, but the nodes of counts.json have none; want a \"rule\" of first_seen, thin or "
-      "saturate");
+        "folder/job.json /failures/cap/nodes: is missing; set the maximum number of nodes");
+  CHECK(refused(counted({{0, 2}}), R"("cap": {"names": ["node2"]})") ==
+        "/cap/names: are given, but the nodes in counts.json have no names; set \"rule\" to first_seen, thin "
+        "or saturate");
   const std::string second =
       "["
       R"({"model": "exponential", "nodes": 2, "mtbf_hours": 1}, )" +

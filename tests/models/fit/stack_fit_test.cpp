@@ -142,7 +142,8 @@ TEST_CASE("stack fit: a stack whose efficiencies are given, not factors, cannot 
   const auto fit = fit_stack(steps_in(SoftwareStack{}), given,
                              {.parameters = {FitParameter::kGemm, FitParameter::kMemory}, .without = {}});
   REQUIRE_FALSE(fit);
-  CHECK(fit.error().message() == "no factor of the stack changes any of these steps");
+  CHECK(fit.error().message() ==
+        "no parameter of the software stack affects these steps, so there is nothing to fit");
 }
 
 TEST_CASE("stack fit: rows left out are predicted without having been seen") {

@@ -338,24 +338,25 @@ TEST_CASE("moe step: nodes are used in whole groups, and what cannot be done is 
   dense.parallel.pp = 2;
   CHECK(refusal(MoeStepModel(dense, cost, BatchRule::kPerReplica)
                     .flexible(std::vector{ExpertPlacement{2, 2, 1, {0, 1}}}, LayerLoads{{1, 1}})) ==
-        "/parallel/pp: is 2, but nodes that hold any expert want 1");
+        "/parallel/pp: must be 1, not 2, because any node must be able to hold any expert");
   dense = tiny_plan();
   dense.parallel.tp = 2;
   CHECK(refusal(
             MoeStepModel(dense, cost, BatchRule::kPerReplica).expert_parallel(4, {2}, LayerLoads{{1, 1}})) ==
-        "/parallel/sequence_parallel: is false, but experts that tp 2 does not cut up want it");
+        "/parallel/sequence_parallel: must be true because tp is 2 and does not split the experts");
   CHECK(refusal(model.expert_parallel(3, {4}, loads)) ==
-        "3 nodes of 1 GPUs cannot hold one expert-parallel group of 4");
+        "3 nodes of 1 GPUs cannot hold one expert-parallel group of 4 GPUs");
   CHECK(refusal(model.expert_parallel(3, {3}, loads))
-            .ends_with("lazarus-gpt-l.json /parallel/ep: is 3, which does not divide 16 experts"));
+            .ends_with("lazarus-gpt-l.json /parallel/ep: is 3, which does not divide the 16 experts"));
   CHECK(refusal(model.expert_parallel(8, {4}, LayerLoads(11, loads[0]))) ==
-        "loads: are of 11 layers, the model has 12 with experts");
+        "loads: are for 11 layers, but the model has 12 layers with experts");
   CHECK(refusal(model.expert_parallel(8, {4}, LayerLoads(12, {1, 2}))) ==
-        "loads: are of 2 experts, the model has 16");
-  CHECK(refusal(model.flexible({}, loads)) == "placements: are of 0 layers, the model has 12 with experts");
+        "loads: are for 2 experts, but the model has 16");
+  CHECK(refusal(model.flexible({}, loads)) ==
+        "placements: are for 0 layers, but the model has 12 layers with experts");
   auto placements = placed(loads, {10, 6, 1});
   placements[3].experts = 8;
-  CHECK(refusal(model.flexible(placements, loads)) == "placements: are of 8 experts, the model has 16");
+  CHECK(refusal(model.flexible(placements, loads)) == "placements: are for 8 experts, but the model has 16");
   placements = placed(loads, {10, 6, 1});
   for (std::int32_t& e : placements[5].expert_at) e = e == 7 ? 8 : e;
   CHECK(refusal(model.flexible(placements, loads)).starts_with("expert 7: expert_lost: "));

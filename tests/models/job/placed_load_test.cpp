@@ -135,7 +135,7 @@ TEST_CASE("placed load: tokens for an expert that nobody hosts are refused") {
   CHECK(placed_loads(hosts_with(2, 2, {0, 0}), 1, Tokens{10, 0}));
   const auto wrong = placed_loads(hosts_with(2, 2, {0, 1}), 1, Tokens{10});
   REQUIRE(!wrong);
-  CHECK(wrong.error().message() == "loads: are of 1 experts, the placement is of 2");
+  CHECK(wrong.error().message() == "loads: are for 1 experts, but the placement is for 2");
 }
 
 TEST_CASE("placed load: the GPU with most gradients between nodes says which replicas meet") {

@@ -289,19 +289,20 @@ TEST_CASE("megatron: what the rules do not cover is refused by name") {
         "stage 0 has no optimizer; every stage must record one in every step");
   CHECK(error_of(one_stage().without(OpType::kForwardCompute, 0)) == "stage 0 has no forward-compute");
   CHECK(error_of(one_stage().forward(2, 0, 5)) ==
-        "forward-compute_2_0: stage 0 has no forward-compute with seq_id 1; seq_ids must count from 0");
+        "forward-compute_2_0: stage 0 has no forward-compute with seq_id 1; seq_ids must count up from 0");
   CHECK(error_of(one_stage().add(OpType::kGc, 1, 0, 9, 9)) ==
-        "gc_1_0: stage 0 may have one gc in a step, with seq_id 0");
+        "gc_1_0: stage 0 can have only one gc per step, with seq_id 0");
   CHECK(error_of(one_stage().add(OpType::kParamsAllGather, 0, 0, 0, 1, 3)) ==
-        "params-all-gather_0_0 has mc 3, but stage 0 has no forward-compute of that model chunk");
+        "params-all-gather_0_0 has mc 3, but stage 0 has no forward-compute for that model chunk");
   CHECK(error_of(one_stage()
                      .add(OpType::kGradsReduceScatter, 0, 0, 0, 1, 3)
                      .add(OpType::kSeparateGradsAllReduce, 0, 0, 4, 5)) ==
-        "grads-reduce-scatter_0_0 has mc 3, but stage 0 has no backward-compute of that model chunk");
+        "grads-reduce-scatter_0_0 has mc 3, but stage 0 has no backward-compute for that model chunk");
   CHECK(error_of(one_stage().add(OpType::kSeparateGradsAllReduce, 0, 0, 4, 5)) ==
         "stage 0 has no grads-reduce-scatter, which other stages record");
   CHECK(error_of(two_stages().without(OpType::kForwardRecv, 1)) ==
-        "stage 0 launches 1 forward-send ops, but stage 1 0 forward-recv ops; each send needs one receive");
+        "stage 0 launches 1 forward-send ops, but stage 1 launches 0 forward-recv ops; each send needs one "
+        "receive");
   CHECK(error_of(two_stages().forward(1, 0, 4).forward(2, 0, 5)) ==
         "stage 0: 1 forward-send ops were launched for 3 forward-compute ops; each pass needs one (the first "
         "and last "
@@ -310,9 +311,8 @@ TEST_CASE("megatron: what the rules do not cover is refused by name") {
 
 TEST_CASE("megatron: messages of the last stage that the first has none of show that stages are missing") {
   CHECK(error_of(one_stage().add(OpType::kForwardSend, 0, 0, 1, 2)) ==
-        "stage 0, the last recorded, launches 1 forward-send ops, but there is no stage for them: the stages "
-        "after "
-        "it are missing; give their files too");
+        "stage 0 is the last one recorded but launches 1 forward-send ops, which need a next stage; give the "
+        "files of the later stages too");
   // Recorded at both ends, they have no peer.
   const Lane both = one_stage().add(OpType::kForwardSend, 0, 0, 1, 2).add(OpType::kForwardRecv, 0, 0, 0, 0);
   CHECK(graph_of(both).size() == 8);
@@ -329,9 +329,8 @@ TEST_CASE("megatron: embedding gradients in the middle of the pipeline are refus
   }
   (void)graph_of(lane);
   lane.add(OpType::kEmbeddingGradsAllReduce, 0, 1, 13, 14);
-  CHECK(
-      error_of(lane) ==
-      "embedding-grads-all-reduce_0_1: embedding gradients are reduced by the first and the last stage only");
+  CHECK(error_of(lane) ==
+        "embedding-grads-all-reduce_0_1: only the first and the last stage reduce embedding gradients");
 }
 
 TEST_CASE("megatron: recorded orders that contradict each other are a cycle, named") {

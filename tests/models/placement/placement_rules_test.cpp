@@ -242,10 +242,10 @@ TEST_CASE("placement: replicas that are no allocation are said") {
     return status ? "" : status.error().message();
   };
   CHECK(problem({2, 4}, {3, 2}).empty());
-  CHECK(problem({6, 0}, {3, 2}) == "expert 1 has 0 replicas, want at least 1");
-  CHECK(problem({-1, 7}, {3, 2}) == "expert 0 has -1 replicas, want at least 1");
+  CHECK(problem({6, 0}, {3, 2}) == "expert 1 must have at least 1 replica, not 0");
+  CHECK(problem({-1, 7}, {3, 2}) == "expert 0 must have at least 1 replica, not -1");
   CHECK(problem({2, 3}, {3, 2}) == "the replicas add up to 5, but 3 nodes x 2 slots hold 6");
-  CHECK(problem({}, {3, 2}) == "no experts: want the replicas of at least one");
+  CHECK(problem({}, {3, 2}) == "there are no experts; give the number of replicas of at least one expert");
 }
 
 }  // namespace goodput

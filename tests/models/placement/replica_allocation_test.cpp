@@ -239,15 +239,16 @@ TEST_CASE("allocation: experts are grouped by replicas, then load, then number")
 }
 
 TEST_CASE("allocation: what cannot be allocated is said") {
-  CHECK(problem({}, {1, 1}, 1) == "no experts: want the load of at least one");
-  CHECK(problem({1}, {0, 1}, 1) == "0 nodes, want at least 1");
-  CHECK(problem({1}, {1, 0}, 1) == "0 slots on a node, want at least 1");
-  CHECK(problem({1}, {-3, 1}, 1) == "-3 nodes, want at least 1");
-  CHECK(problem({1}, {1 << 20, 2}, 1) == "1048576 nodes x 2 slots are 2097152 slots, want at most 1048576");
+  CHECK(problem({}, {1, 1}, 1) == "there are no experts; give the load of at least one");
+  CHECK(problem({1}, {0, 1}, 1) == "the number of nodes must be 1 or more, not 0");
+  CHECK(problem({1}, {1, 0}, 1) == "slots per node must be 1 or more, not 0");
+  CHECK(problem({1}, {-3, 1}, 1) == "the number of nodes must be 1 or more, not -3");
+  CHECK(problem({1}, {1 << 20, 2}, 1) ==
+        "1048576 nodes x 2 slots are 2097152 slots, but at most 1048576 are supported");
   CHECK(problem({1, 1, 1}, {2, 1}, 1) ==
         "3 experts do not fit on 2 nodes x 1 slots: not trainable on these nodes");
-  CHECK(problem({1}, {1, 1}, 0) == "min replicas is 0, want at least 1");
-  CHECK(problem({4, -2}, {1, 2}, 1) == "the load of expert 1 is -2, want at least 0");
+  CHECK(problem({1}, {1, 1}, 0) == "min replicas must be 1 or more, not 0");
+  CHECK(problem({4, -2}, {1, 2}, 1) == "the load of expert 1 must be 0 or more, not -2");
   const std::int64_t huge = std::int64_t{1} << 62;
   CHECK(problem({huge, huge}, {1, 2}, 1) == "the loads add up to 2^63 or more");
   CHECK(problem({huge, huge - 1}, {1, 2}, 1).empty());

@@ -195,19 +195,21 @@ TEST_CASE("placed layers: a threshold that is too high is lowered, and the lower
 }
 
 TEST_CASE("placed layers: nodes and loads that cannot be are said") {
-  CHECK(problem({{1, 2}}, {2, 3, 2}) == "3 slots do not divide evenly over the 2 GPUs of a node");
-  CHECK(problem({{1, 2}}, {2, 3, 0}) == "0 GPUs on a node, want at least 1");
-  CHECK(problem({{1, 2}}, {2, 3, -1}) == "-1 GPUs on a node, want at least 1");
+  CHECK(problem({{1, 2}}, {2, 3, 2}) == "3 slots per node do not divide evenly among its 2 GPUs");
+  CHECK(problem({{1, 2}}, {2, 3, 0}) == "GPUs per node must be 1 or more, not 0");
+  CHECK(problem({{1, 2}}, {2, 3, -1}) == "GPUs per node must be 1 or more, not -1");
   CHECK(problem({{1, 1, 1}}, {1, 2, 1}) ==
         "3 experts do not fit on 1 nodes x 2 slots: not trainable on these nodes");
-  CHECK(problem({{1, -1}}, {2, 2, 1}) == "the load of expert 1 is -1, want at least 0");
-  CHECK(problem({{1, 1}}, {2, 2, 1}, 0) == "min replicas is 0, want at least 1");
+  CHECK(problem({{1, -1}}, {2, 2, 1}) == "the load of expert 1 must be 0 or more, not -1");
+  CHECK(problem({{1, 1}}, {2, 2, 1}, 0) == "min replicas must be 1 or more, not 0");
 }
 
 TEST_CASE("placed layers: no layers, or layers of different sizes, are said") {
-  CHECK(problem({}, {2, 2, 1}) == "no layers to place");
-  CHECK(problem({{1, 2}, {1, 2, 3}}, {4, 2, 1}) == "layers with 2 and with 3 experts; want as many in all");
-  CHECK(place_replicas({}, {2, 2, 1}, PlacementRule::kBest, {}).error().message() == "no layers to place");
+  CHECK(problem({}, {2, 2, 1}) == "there are no layers to place");
+  CHECK(problem({{1, 2}, {1, 2, 3}}, {4, 2, 1}) ==
+        "one layer has 2 experts and another has 3; all layers must have the same number");
+  CHECK(place_replicas({}, {2, 2, 1}, PlacementRule::kBest, {}).error().message() ==
+        "there are no layers to place");
 }
 
 // Found by trying at random: joint survival fell below the baseline's, or a layer became less even.
@@ -257,11 +259,11 @@ TEST_CASE("placed layers: replicas that cannot be are said") {
     return layers ? "" : layers.error().message();
   };
   CHECK(refused({{2, 3}, {}}, {3, 2, 1}) == "the replicas add up to 5, but 3 nodes x 2 slots hold 6");
-  CHECK(refused({{0, 6}, {}}, {3, 2, 1}) == "expert 0 has 0 replicas, want at least 1");
-  CHECK(refused({{}, {}}, {3, 2, 1}) == "no experts: want the replicas of at least one");
-  CHECK(refused({{3, 3}, {1, 2, 3}}, {3, 2, 1}) ==
-        "a layer has the loads of 3 experts and the replicas of 2");
-  CHECK(refused({{3, 3}, {}}, {2, 3, 2}) == "3 slots do not divide evenly over the 2 GPUs of a node");
+  CHECK(refused({{0, 6}, {}}, {3, 2, 1}) == "expert 0 must have at least 1 replica, not 0");
+  CHECK(refused({{}, {}}, {3, 2, 1}) ==
+        "there are no experts; give the number of replicas of at least one expert");
+  CHECK(refused({{3, 3}, {1, 2, 3}}, {3, 2, 1}) == "a layer has loads for 3 experts but replicas for 2");
+  CHECK(refused({{3, 3}, {}}, {2, 3, 2}) == "3 slots per node do not divide evenly among its 2 GPUs");
 }
 
 TEST_CASE("placed layers: names of rules are in the order of the enumerators") {

@@ -52,41 +52,42 @@ TEST_CASE("stragglers: every kind is read and written back as it was") {
 }
 
 TEST_CASE("stragglers: what is wrong is named with its place") {
-  CHECK(problem(R"({"stragglers": {}})") == " /stragglers: is no array, want an array of stragglers");
-  CHECK(problem(R"({"stragglers": [3]})") ==
-        " /stragglers/0: is no object, want a straggler: {\"kind\": ..., ...}");
+  CHECK(problem(R"({"stragglers": {}})") == " /stragglers: must be an array of stragglers");
+  CHECK(problem(R"({"stragglers": [3]})") == " /stragglers/0: must be a straggler: {\"kind\": ..., ...}");
   const std::string kinds =
       "worker-fault, stage-partition, sequence-length, gc-pauses, launch-delay, slow-link, "
       "communication-flap";
-  CHECK(problem(R"({"stragglers": [{}]})") == " /stragglers/0/kind: is missing, want one of " + kinds);
-  CHECK(problem(R"({"stragglers": [{"kind": 1}]})") ==
-        " /stragglers/0/kind: is no text, want one of " + kinds);
+  CHECK(problem(R"({"stragglers": [{}]})") == " /stragglers/0/kind: is missing; it must be one of " + kinds);
+  CHECK(problem(R"({"stragglers": [{"kind": 1}]})") == " /stragglers/0/kind: must be one of " + kinds);
   CHECK(problem(R"({"stragglers": [{"kind": "gc-pause"}]})") ==
-        " /stragglers/0/kind: no straggler \"gc-pause\"; did you mean \"gc-pauses\"?; known: " + kinds);
+        " /stragglers/0/kind: unknown straggler \"gc-pause\"; did you mean \"gc-pauses\"?; known: " + kinds);
   CHECK(problem(R"({"stragglers": [{"kind": "gc-pauses"}]})") ==
-        " /stragglers/0/pause_s: is missing, want a number from 0 to 60");
+        " /stragglers/0/pause_s: is missing; it must be a number from 0 to 60");
   CHECK(problem(R"({"stragglers": [{"kind": "gc-pauses", "pause_s": 1, "dp": 0}]})") ==
-        " /stragglers/0/dp: unknown key; want one of kind, passes, every_steps, pause_s");
+        " /stragglers/0/dp: unknown key; known keys: kind, passes, every_steps, pause_s");
   CHECK(problem(R"({"stragglers": [{"kind": "stage-partition", "stage": 0, "factor": 0}]})") ==
-        " /stragglers/0/factor: is 0, want a number from 0.01 to 10000");
-  CHECK(problem(R"({"trace": {"steps": 0}})") == " /trace/steps: is 0, want an integer from 1 to 1000000");
+        " /stragglers/0/factor: must be a number from 0.01 to 10000, not 0");
+  CHECK(problem(R"({"trace": {"steps": 0}})") ==
+        " /trace/steps: must be an integer from 1 to 1000000, not 0");
 }
 
 TEST_CASE("stragglers: workers, stages and steps must be the job's") {
   CHECK(misplaced(SlowWorker{1, 3, 2, 10, 0}) == "");
-  CHECK(misplaced(SlowWorker{2, 0, 2}) == "/1/dp: is 2, but the job has 2 data-parallel ranks, from 0 on");
-  CHECK(misplaced(SlowWorker{0, 4, 2}) == "/1/stage: is 4, but the job has 4 stages, from 0 on");
+  CHECK(misplaced(SlowWorker{2, 0, 2}) ==
+        "/1/dp: is 2, but the job has only 2 data-parallel ranks, numbered from 0");
+  CHECK(misplaced(SlowWorker{0, 4, 2}) == "/1/stage: is 4, but the job has only 4 stages, numbered from 0");
   CHECK(misplaced(SlowWorker{0, 0, 2, 11, 0}) == "/1/from_step: is 11, but the trace has steps 1 to 10");
-  CHECK(misplaced(SlowWorker{0, 0, 2, 5, 4}) == "/1/to_step: is 4, before from_step 5");
-  CHECK(misplaced(StagePartition{4, 2}) == "/1/stage: is 4, but the job has 4 stages, from 0 on");
+  CHECK(misplaced(SlowWorker{0, 0, 2, 5, 4}) == "/1/to_step: must be at least from_step (5), not 4");
+  CHECK(misplaced(StagePartition{4, 2}) == "/1/stage: is 4, but the job has only 4 stages, numbered from 0");
   CHECK(misplaced(StagePartition{0, 2}, {2, 1, 10}) ==
-        "/1: a job of one stage has no partition that could be uneven");
-  CHECK(misplaced(SlowLink{2, 0, 4}) == "/1/dp: is 2, but the job has 2 data-parallel ranks, from 0 on");
-  CHECK(misplaced(SlowLink{0, 0, 4, 5, 4}) == "/1/to_step: is 4, before from_step 5");
-  CHECK(misplaced(SlowLink{}, {2, 1, 10}) == "/1: a job of one stage has no link between stages");
-  CHECK(misplaced(NicFlap{0, 5}) == "/1/stage: is 5, but the job has 4 stages, from 0 on");
+        "/1: a job with one stage cannot have an uneven partition");
+  CHECK(misplaced(SlowLink{2, 0, 4}) ==
+        "/1/dp: is 2, but the job has only 2 data-parallel ranks, numbered from 0");
+  CHECK(misplaced(SlowLink{0, 0, 4, 5, 4}) == "/1/to_step: must be at least from_step (5), not 4");
+  CHECK(misplaced(SlowLink{}, {2, 1, 10}) == "/1: a job with one stage has no link between stages");
+  CHECK(misplaced(NicFlap{0, 5}) == "/1/stage: is 5, but the job has only 4 stages, numbered from 0");
   CHECK(misplaced(NicFlap{0, 0}, {1, 1, 10}) ==
-        "/1: a job of one worker transfers nothing that could be hit");
+        "/1: a job with one worker has no transfers that could be slow");
 }
 
 TEST_CASE("stragglers: a sequence of equal documents costs attention by their share of its length") {

@@ -128,8 +128,7 @@ TEST_CASE("plan: 61 layers over 16 stages work with an explicit split") {
   CHECK(check_training_plan(plan));
   plan.parallel.layers_per_stage.clear();
   CHECK(check_training_plan(plan).error().what ==
-        "61 layers do not spread evenly over 16 pipeline positions (pp 16 x vpp 1); say how in "
-        "layers_per_stage");
+        "61 layers do not divide evenly over 16 pipeline positions (pp 16 x vpp 1); set layers_per_stage");
 }
 
 TEST_CASE("plan: model and cluster may be inline, efficiencies are the cluster's unless the plan says") {
@@ -184,13 +183,13 @@ TEST_CASE("plan: errors in a plan and in the files it names have the file and th
   plan.file = "p.json";
   plan.parallel.dp = 16;
   CHECK(check_training_plan(plan).error().message() ==
-        "p.json /parallel: dp 16 x pp 2 x tp 2 x cp 1 needs 64 GPUs, the cluster has 16");
+        "p.json /parallel: dp 16 x pp 2 x tp 2 x cp 1 needs 64 GPUs, but the cluster has 16");
 }
 
 TEST_CASE("plan: sizes that must divide are named") {
   CHECK(problem([](TrainingPlan&) {}).empty());
   CHECK(problem([](TrainingPlan& p) { p.parallel.dp = 5; }) ==
-        "/parallel: dp 5 x pp 2 x tp 2 x cp 1 needs 20 GPUs, the cluster has 16");
+        "/parallel: dp 5 x pp 2 x tp 2 x cp 1 needs 20 GPUs, but the cluster has 16");
   CHECK(problem([](TrainingPlan& p) { p.model.heads = 9; }) ==
         "/parallel/tp: is 2, which does not divide the model's heads (9)");
   CHECK(problem([](TrainingPlan& p) { p.model.hidden = 63; }) ==
@@ -200,10 +199,10 @@ TEST_CASE("plan: sizes that must divide are named") {
   CHECK(problem([](TrainingPlan& p) { p.model.moe = MoeShape{.experts = 2, .expert_ffn = 3}; }) ==
         "/parallel/tp: is 2, which does not divide the model's expert_ffn (3)");
   CHECK(problem([](TrainingPlan& p) { p.model.kv_heads = 3; }) ==
-        "/parallel/tp: is 2, neither a divisor nor a multiple of the model's kv_heads (3)");
+        "/parallel/tp: must be a divisor or a multiple of the model's kv_heads (3), not 2");
   CHECK(problem([](TrainingPlan& p) { p.model.kv_heads = 1; }).empty());
   CHECK(problem([](TrainingPlan& p) { p.parallel.global_batch = 7; }) ==
-        "/parallel/global_batch: is 7, want a multiple of dp 2 x micro_batch 1 = 2");
+        "/parallel/global_batch: must be a multiple of dp 2 x micro_batch 1 = 2, not 7");
   CHECK(problem([](TrainingPlan& p) { p.parallel.cp = 2, p.parallel.sequence_length = 1023; }) ==
         "/parallel/cp: is 2, which does not divide sequence_length (1023)");
 }
@@ -217,9 +216,11 @@ TEST_CASE("plan: sequence parallelism cuts what context parallelism leaves of a 
     });
   };
   CHECK(with(1, 1001, true) ==
-        "/parallel/sequence_length: is 1001, want a multiple of cp 1 x tp 2 = 2 (sequence_parallel)");
+        "/parallel/sequence_length: must be a multiple of cp 1 x tp 2 = 2, not 1001, because "
+        "sequence_parallel is true");
   CHECK(with(2, 1002, true) ==
-        "/parallel/sequence_length: is 1002, want a multiple of cp 2 x tp 2 = 4 (sequence_parallel)");
+        "/parallel/sequence_length: must be a multiple of cp 2 x tp 2 = 4, not 1002, because "
+        "sequence_parallel is true");
   CHECK(with(2, 1004, true).empty());
   CHECK(with(1, 1001, false).empty());
 }
@@ -237,8 +238,7 @@ TEST_CASE("plan: tokens of a step, each once an expert it goes to, are counted i
   CHECK(with(9, 1'000'000'000).empty());
   CHECK(with(10, 1'000'000'000) ==
         "/parallel/sequence_length: is 1000000000, which times global_batch 1000000000 and the model's top_k "
-        "is "
-        "beyond 2^63; want at most 922337203");
+        "exceeds 2^63; use at most 922337203");
   CHECK(with(10, 922'337'203).empty());
 }
 
@@ -265,16 +265,16 @@ TEST_CASE("plan: expert parallelism divides the experts and fits into data and c
 
 TEST_CASE("plan: layers spread evenly over the stages or as the plan says") {
   CHECK(problem([](TrainingPlan& p) { p.model.layers = 13; }) ==
-        "/parallel/pp: 13 layers do not spread evenly over 2 pipeline positions (pp 2 x vpp 1); say how in "
+        "/parallel/pp: 13 layers do not divide evenly over 2 pipeline positions (pp 2 x vpp 1); set "
         "layers_per_stage");
   CHECK(problem([](TrainingPlan& p) { p.model.layers = 13, p.parallel.layers_per_stage = {7, 6}; }).empty());
   CHECK(problem([](TrainingPlan& p) { p.parallel.layers_per_stage = {12, 0}; }).empty());
   CHECK(problem([](TrainingPlan& p) { p.parallel.layers_per_stage = {12}; }) ==
-        "/parallel/layers_per_stage: has 1 entries, want one for each of the 2 pipeline positions (pp 2 x "
-        "vpp 1)");
+        "/parallel/layers_per_stage: must have one entry for each of the 2 pipeline positions (pp 2 x vpp "
+        "1), not 1");
   CHECK(problem([](TrainingPlan& p) {
           p.parallel.layers_per_stage = {6, 5};
-        }) == "/parallel/layers_per_stage: adds up to 11 layers, the model has 12");
+        }) == "/parallel/layers_per_stage: must add up to the model's 12 layers, not 11");
 }
 
 TEST_CASE("plan: the schedule has its say, and fewer micro-batches than stages are no error") {
@@ -314,8 +314,8 @@ TEST_CASE("plan: instances that ZeRO shards within are whole replicas, and whole
   };
   CHECK(with_experts(2).empty());
   CHECK(with_experts(4) ==
-        "/parallel/zero_instances: is 4, which leaves an instance 2 of the dp 8 replicas, 2 GPUs that are no "
-        "whole groups of ep 4; want fewer instances, or a smaller ep");
+        "/parallel/zero_instances: is 4, which gives each instance 2 of the dp 8 replicas; their 2 GPUs are "
+        "not whole groups of ep 4; use fewer instances or a smaller ep");
 }
 
 TEST_CASE("plan: with other numbers of replicas instances stay as large, or grow") {
@@ -332,9 +332,9 @@ TEST_CASE("plan: with other numbers of replicas instances stay as large, or grow
 
 TEST_CASE("plan: fp8 and tf32 need a GPU that has them") {
   CHECK(problem([](TrainingPlan& p) { p.parallel.dtype = Dtype::kTf32; }) ==
-        "/parallel/dtype: is \"tf32\", but GPU \"G\" has none (no tf32_tflops)");
+        "/parallel/dtype: is \"tf32\", but GPU \"G\" does not support it (no tf32_tflops)");
   CHECK(problem([](TrainingPlan& p) { p.parallel.dtype = Dtype::kFp8; }) ==
-        "/parallel/dtype: is \"fp8\", but GPU \"G\" has none (no fp8_tflops)");
+        "/parallel/dtype: is \"fp8\", but GPU \"G\" does not support it (no fp8_tflops)");
   CHECK(problem([](TrainingPlan& p) {
           p.parallel.dtype = Dtype::kFp8;
           p.cluster.gpu.fp8 = FlopsPerSecond{1e12};
@@ -353,14 +353,14 @@ TEST_CASE("plan: what is out of range is refused by the reader") {
   };
   CHECK(parallel(R"({"global_batch": 1, "sequence_length": 8})").empty());
   CHECK(parallel(R"({"sequence_length": 8})") ==
-        " /parallel/global_batch: is missing, want an integer from 1 to 1000000000");
+        " /parallel/global_batch: is missing; it must be an integer from 1 to 1000000000");
   CHECK(parallel(R"({"global_batch": 1, "sequence_length": 8, "zero": 4})") ==
-        " /parallel/zero: is 4, want an integer from 0 to 3");
+        " /parallel/zero: must be an integer from 0 to 3, not 4");
   CHECK(parallel(R"({"global_batch": 1, "sequence_length": 8, "dp": 0})") ==
-        " /parallel/dp: is 0, want an integer from 1 to 10000000");
+        " /parallel/dp: must be an integer from 1 to 10000000, not 0");
   CHECK(parallel(R"({"global_batch": 1, "sequence_length": 8, "dtype": "fp9"})") ==
-        " /parallel/dtype: is \"fp9\", want one of \"fp16\", \"bf16\", \"fp8\", \"tf32\", \"fp32\"; did you "
-        "mean \"fp8\"?");
+        " /parallel/dtype: must be one of \"fp16\", \"bf16\", \"fp8\", \"tf32\", \"fp32\", not \"fp9\"; did "
+        "you mean \"fp8\"?");
 }
 
 }  // namespace goodput

@@ -90,7 +90,7 @@ TEST_CASE("contest: within half a percent is a tie, however many trials tell the
 TEST_CASE("contest: what cannot be told apart with all trials is a tie, by mean") {
   DrawnContest drawn({100, 100.9, 100.8}, 0, 60, 3);
   ContestRules rules;
-  rules.most_trials = 256;
+  rules.max_trials = 256;
   const ContestResult result = contest_of(drawn, rules);
   REQUIRE(result.best);
   CHECK(result.trials == 256);

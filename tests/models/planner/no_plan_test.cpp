@@ -33,15 +33,14 @@ TEST_CASE("no plan: dp has what pp, tp and cp leave of the GPUs, and has to divi
   // 80 has pp 5 x tp 8 x dp 2, 96 has pp 6 x tp 8 x dp 2.
   CHECK(no_plan(base_of_64(), 88) ==
         "no parallel plan uses exactly 88 GPUs: tp x cp x pp x dp = 88, with pp up to the model's 8 layers, "
-        "leaves "
-        "dp 11, 22, 44, 88, none of which divides the batch of 64; the nearest whole nodes that a plan can "
-        "use: 80 or 96 GPUs");
+        "allows only dp 11, 22, 44, 88, none of which divides the batch of 64; the nearest numbers that "
+        "work, in whole nodes: 80 or 96 GPUs");
 }
 
 TEST_CASE("no plan: of many dp the smallest are named") {
   // 1320 = 8 x 3 x 5 x 11: dp is 1320 over tp of 1 to 8 and pp of 1 to 6 or 8, 12 numbers from 1320 / 40 on.
   const std::string text = no_plan(base_of_64(), 1320);
-  CHECK(text.find("leaves dp 33, 55, 66, 110, 132, 165 and 6 more, none of which") != std::string::npos);
+  CHECK(text.find("allows only dp 33, 55, 66, 110, 132, 165 and 6 more, none of which") != std::string::npos);
 }
 
 TEST_CASE("no plan: sizes that the question fixes leave none, or one that does not divide the batch") {
@@ -49,13 +48,13 @@ TEST_CASE("no plan: sizes that the question fixes leave none, or one that does n
   space.tp = {8};
   space.pp = {3};
   CHECK(no_plan(base_of_64(), 64, space) ==
-        "no parallel plan uses exactly 64 GPUs: no tp, cp, pp and dp of the search multiply to that number; "
-        "the nearest whole nodes that a plan can use: 48 or 96 GPUs");  // dp 2 and 4
+        "no parallel plan uses exactly 64 GPUs: no tp, cp, pp and dp in the search multiply to that number; "
+        "the nearest numbers that work, in whole nodes: 48 or 96 GPUs");  // dp 2 and 4
   space.pp = {1};
   space.micro_batch = {1};  // two kinds of recomputation, with ZeRO 0, 1 and 3
   CHECK(no_plan(base_of_64(), 24, space) ==
-        "no parallel plan uses exactly 24 GPUs: global batch is no multiple of dp x micro_batch (6); the "
-        "nearest whole nodes that a plan can use: 16 or 32 GPUs");
+        "no parallel plan uses exactly 24 GPUs: global batch is not a multiple of dp x micro_batch (6); the "
+        "nearest numbers that work, in whole nodes: 16 or 32 GPUs");
 }
 
 TEST_CASE("no plan: where no number of GPUs would do none is named") {
@@ -63,7 +62,7 @@ TEST_CASE("no plan: where no number of GPUs would do none is named") {
   space.tp = space.pp = space.cp = {1};
   space.dp = {4};
   CHECK(no_plan(base_of_64(), 8, space) ==
-        "no parallel plan uses exactly 8 GPUs: no tp, cp, pp and dp of the search multiply to that number");
+        "no parallel plan uses exactly 8 GPUs: no tp, cp, pp and dp in the search multiply to that number");
 }
 
 }  // namespace goodput

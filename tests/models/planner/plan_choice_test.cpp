@@ -252,7 +252,7 @@ TEST_CASE("plan choices: more than two million are too many") {
   const auto choices = list_choices(base, 8, space);
   REQUIRE_FALSE(choices);
   CHECK(choices.error().message() ==
-        "there are more than 2000000 plans to look at; say less in the lists of what may vary");
+        "there are more than 2000000 plans to examine; shorten the lists in \"search\"");
 }
 
 }  // namespace goodput

@@ -44,7 +44,7 @@ TEST_CASE("plan screen: every broken rule has its phrase") {
           plan.parallel.zero_instances = 3;
         }) == "zero_instances do not divide dp, or cut up expert parallelism");
   CHECK(phrase_after([](TrainingPlan& plan) { plan.parallel.micro_batch = 3; }) ==
-        "global batch is no multiple of dp x micro_batch");
+        "global batch is not a multiple of dp x micro_batch");
   CHECK(phrase_after([](TrainingPlan& plan) { plan.parallel.pp = 16; }) == "too few layers for pp x vpp");
   CHECK(phrase_after([](TrainingPlan& plan) { plan.parallel.vpp = 2; }) == "vpp does not suit the schedule");
 }
@@ -72,7 +72,7 @@ TEST_CASE("plan screen: what no candidate can mend is an error") {
   const auto broken = broken_rule(plan);
   REQUIRE_FALSE(broken);
   CHECK(broken.error().message() ==
-        "plan.json /parallel/dtype: is \"fp8\", but GPU \"A100-like\" has none (no fp8_tflops)");
+        "plan.json /parallel/dtype: is \"fp8\", but GPU \"A100-like\" does not support it (no fp8_tflops)");
 }
 
 }  // namespace goodput

@@ -207,7 +207,7 @@ TEST_CASE("plan search: progress goes up to all candidates, told by the thread t
 TEST_CASE("plan search: a cluster has to have the GPUs that are to train") {
   const auto found = search_plans(searched_base(), 17, {}, {});
   REQUIRE_FALSE(found);
-  CHECK(found.error().message() == "/cluster: has 16 GPUs, which are not the 17 that are to train");
+  CHECK(found.error().message() == "/cluster: has 16 GPUs, but the plan must train on 17");
 }
 
 }  // namespace goodput

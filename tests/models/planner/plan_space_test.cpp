@@ -45,16 +45,17 @@ TEST_CASE("plan space: lists are read, written and read again") {
 }
 
 TEST_CASE("plan space: what is wrong names its place in the list") {
-  CHECK(
-      problem_of_space(R"({"tp": [1, 0]})").starts_with("question.json /space/tp/1: is 0, want an integer"));
-  CHECK(
-      problem_of_space(R"({"zero": [4]})").starts_with("question.json /space/zero/0: is 4, want an integer"));
+  CHECK(problem_of_space(R"({"tp": [1, 0]})")
+            .starts_with("question.json /space/tp/1: must be an integer from 1 to 10000000, not 0"));
+  CHECK(problem_of_space(R"({"zero": [4]})")
+            .starts_with("question.json /space/zero/0: must be an integer from 0 to 3, not 4"));
   CHECK(problem_of_space(R"({"recompute": "full"})") ==
-        R"(question.json /space/recompute: is "full", want an array of "none", "selective", "full")");
+        R"(question.json /space/recompute: must be an array of "none", "selective", "full", not "full")");
   CHECK(problem_of_space(R"({"recompute": ["all"]})").starts_with("question.json /space/recompute/0: "));
-  CHECK(problem_of_space(R"({"schedules": [1]})") == "question.json /space/schedules/0: is 1, want text");
+  CHECK(problem_of_space(R"({"schedules": [1]})") ==
+        "question.json /space/schedules/0: must be a string, not 1");
   CHECK(problem_of_space(R"({"schedules": ["1f1b", "zb-h2"]})")
-            .starts_with("question.json /space/schedules/1: no schedule \"zb-h2\"; did you mean"));
+            .starts_with("question.json /space/schedules/1: unknown schedule \"zb-h2\"; did you mean"));
 }
 
 }  // namespace goodput

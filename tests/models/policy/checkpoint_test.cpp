@@ -99,7 +99,7 @@ TEST_CASE("checkpoint policy: with fewer nodes than a replica needs the job wait
                       [](const JobInstant& instant) { return instant.text == "needs 2 nodes"; }) == 1);
   const JobResult never = job.run(steps(20), held(2, {lost(two * 15, 0)}));
   CHECK_FALSE(never.finished);
-  CHECK(never.stopped == "the job needs 2 nodes, has 1, and nothing will change any more");
+  CHECK(never.stopped == "the job needs 2 nodes, has 1, and no more node changes are coming");
   CHECK(never.steps == 10);
 }
 
@@ -262,7 +262,8 @@ TEST_CASE("checkpoint policy: a slow node that is evicted counts as failed until
 TEST_CASE("checkpoint policy: a job whose nodes are all evicted says what it waits for") {
   PolicyCase job("checkpoint", round_options(slow_nodes("evict")));
   const JobResult result = job.run(steps(50), held(2, {slowed(seconds{1}, 0, 0.5)}));
-  CHECK(result.stopped == "the job needs 2 nodes that are not slow, has 2, and nothing will change any more");
+  CHECK(result.stopped ==
+        "the job needs 2 nodes that are not slow, has 2, and no more node changes are coming");
 }
 
 TEST_CASE("checkpoint policy: a slow node is swapped for an idle healthy one, which is planned") {
@@ -307,33 +308,32 @@ TEST_CASE("checkpoint policy: a job that fails faster than it starts says so and
   }
   const JobResult result = job.run(steps(1000), events);
   CHECK_FALSE(result.finished);
-  CHECK(result.stopped.find("10000 recoveries in a row came to nothing") != std::string::npos);
+  CHECK(result.stopped.find("10000 recoveries in a row made no progress") != std::string::npos);
 }
 
 TEST_CASE("checkpoint policy: bad options name their place") {
   const JobPointer job = gpt_s();
   CHECK(refusal("checkpoint", R"({"interval": 5})", *job) ==
-        "s.json /policies/checkpoint/interval: unknown key; want one of restart, checkpoint, slow_nodes, "
+        "s.json /policies/checkpoint/interval: unknown key; known keys: restart, checkpoint, slow_nodes, "
         "absorb, "
         "gather_s, step_overhead_s, tier, dispatch");
   CHECK(refusal("checkpoint", R"({"checkpoint": {"interval": "daly"}})", *job) ==
-        "/checkpoint/mtbf_hours: is not given, and a failure model does not say how "
-        "often it hits the job; give it, or interval \"fixed\"");
+        "/checkpoint/mtbf_hours: is not given, and a failure model does not define how often it hits the "
+        "job; give it, or set interval to \"fixed\"");
   CHECK(refusal("checkpoint", R"({"slow_nodes": {"action": "evikt"}})", *job) ==
-        "s.json /policies/checkpoint/slow_nodes/action: is \"evikt\", want one of \"keep\", \"evict\", "
-        "\"swap\"; did you "
-        "mean \"evict\"?");
+        "s.json /policies/checkpoint/slow_nodes/action: must be one of \"keep\", \"evict\", \"swap\", not "
+        "\"evikt\"; did you mean \"evict\"?");
   CHECK(refusal("checkpoint", R"({"slow_nodes": {"threshold": 1.5}})", *job) ==
-        "s.json /policies/checkpoint/slow_nodes/threshold: is 1.5, want a number above 0 and up to 1");
+        "s.json /policies/checkpoint/slow_nodes/threshold: must be a number above 0 and at most 1, not 1.5");
   CHECK(refusal("checkpoint", R"({"restart": {"detect_s": -1}})", *job) ==
-        "s.json /policies/checkpoint/restart/detect_s: is -1, want a number from 0 to 10000000");
+        "s.json /policies/checkpoint/restart/detect_s: must be a number from 0 to 10000000, not -1");
   CHECK(refusal("checkpoint", R"({"absorb": "never"})", *job) ==
-        "s.json /policies/checkpoint/absorb: is \"never\", want one of \"at_restart\", \"gathered\"");
+        "s.json /policies/checkpoint/absorb: must be one of \"at_restart\", \"gathered\", not \"never\"");
   CHECK(refusal("checkpoint", "{}", *job_of([] {
                   TrainingPlan plan = gpt_s_plan(4);
                   plan.cluster.nodes = 1;  // two nodes hold a group
                   return plan;
-                }())) == ": 1 nodes of 1 GPUs cannot hold one expert-parallel group of 2");
+                }())) == ": 1 nodes of 1 GPUs cannot hold one expert-parallel group of 2 GPUs");
 }
 
 }  // namespace goodput::testing

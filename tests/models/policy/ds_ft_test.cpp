@@ -130,7 +130,7 @@ TEST_CASE("ds_ft policy: a group that spans nodes by tensor parallelism is as lo
   for (NodeId node = 0; node < 7; ++node)
     events.push_back(lost(eight * 5 + std::chrono::minutes{5} * (node + 1), node));
   const JobResult result = job.run(steps(100'000), events);
-  CHECK(result.stopped == "the job needs 2 nodes, has 1, and nothing will change any more");
+  CHECK(result.stopped == "the job needs 2 nodes, has 1, and no more node changes are coming");
 }
 
 TEST_CASE("tutel_ft policy: ds_ft with tutel's kernels") {

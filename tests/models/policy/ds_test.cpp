@@ -92,12 +92,12 @@ TEST_CASE("ds policy: bad options name their place") {
   const JobPointer job = gpt_s();
   CHECK(refusal("ds", R"({"ep": 3})", *job) == "/ep: is 3, which does not divide the model's 8 experts");
   CHECK(refusal("ds", R"({"ep": -1})", *job) ==
-        "s.json /policies/ds/ep: is -1, want an integer from 0 to 2147483647");
+        "s.json /policies/ds/ep: must be an integer from 0 to 2147483647, not -1");
   CHECK(refusal("ds", R"({"moe_speedup": 0})", *job) ==
-        "s.json /policies/ds/moe_speedup: is 0, want a number from 0.01 to 100");
-  CHECK(refusal("tutel", "{}", *job_of(small_plan())) == ": the model has no experts; name another policy");
+        "s.json /policies/ds/moe_speedup: must be a number from 0.01 to 100, not 0");
+  CHECK(refusal("tutel", "{}", *job_of(small_plan())) == ": the model has no experts; choose another policy");
   CHECK(refusal("ds", R"({"ep": 8})", *gpt_s(6)) ==
-        ": 6 nodes of 1 GPUs cannot hold one expert-parallel group of 8");
+        ": 6 nodes of 1 GPUs cannot hold one expert-parallel group of 8 GPUs");
 }
 
 TEST_CASE("ds policy: groups stand on every stage of a pipeline; who needs all layers on a node refuses") {
@@ -109,11 +109,12 @@ TEST_CASE("ds policy: groups stand on every stage of a pipeline; who needs all l
   CHECK(ds.step(8) == planned.step(8));  // balanced, as the plan's own experts are
   CHECK(ds.step(4) == planned.step(4));
   const auto says = [&](const std::string& policy, const std::string& what) {
-    return refusal(policy, "{}", ds.job()).find("/parallel/pp: is 2, but " + what) != std::string::npos;
+    return refusal(policy, "{}", ds.job()).find("/parallel/pp: must be 1, not 2, because " + what) !=
+           std::string::npos;
   };
-  CHECK(says("lazarus", "nodes that hold any expert want 1"));
-  CHECK(says("ds_ft", "the policy wants 1: every node has a part of all layers"));
-  CHECK(says("pec", "the policy wants 1: every node has a part of all layers"));
+  CHECK(says("lazarus", "any node must be able to hold any expert"));
+  CHECK(says("ds_ft", "every node holds part of every layer"));
+  CHECK(says("pec", "every node holds part of every layer"));
 }
 
 TEST_CASE("ds policy: what does not fit into memory is a warning") {

@@ -112,7 +112,7 @@ TEST_CASE("elastic_dp policy: without a whole replica it restarts, or waits for 
   CHECK(restarted.steps_lost == 5);
   CHECK(restarted.end == at(fails + kRestart + two * 30));
   const JobResult waiting = job.run(steps(50), held(2, {lost(two, 0)}));
-  CHECK(waiting.stopped == "the job needs 2 nodes, has 1, and nothing will change any more");
+  CHECK(waiting.stopped == "the job needs 2 nodes, has 1, and no more node changes are coming");
   // A loss while the checkpoint is loaded means another restart: nobody holds anything.
   const JobResult again = job.run(
       steps(50), held(6, {lost(fails, 0), lost(fails, 2), joined(fails, 7), lost(fails + seconds{5}, 4)}));
@@ -202,8 +202,8 @@ TEST_CASE("elastic_dp policy: with a fixed batch replicas that would make no ste
   };
   PolicyCase job("elastic_dp", round_regrouping_options(), fixed());
   CHECK(job.prepared().warnings() ==
-        std::vector<std::string>{"with 9 nodes 5 train and 4 idle: in micro-batches of 4 more replicas would "
-                                 "not train the 40 samples of a step sooner"});
+        std::vector<std::string>{"of 9 nodes, 5 train and 4 are idle: with micro-batches of 4, more replicas "
+                                 "would not train the 40 samples of a step sooner"});
   JobLog log;
   const JobResult result = job.run(steps(50), held(10, {lost(job.step(10) * 25, 3)}), &log);
   CHECK(result.samples == 50 * 40);
@@ -220,10 +220,10 @@ TEST_CASE("elastic_dp policy: ZeRO shards within a replica group, and what that 
   const GpuParameters held = parameters_at(plan, {}, layers_by_position(plan, 1), 0);
   const double more = 12 * (held.dense + held.experts) * (1. / 3 - 1. / 12) / (1 << 30);
   CHECK(warning.starts_with(
-      fmt::format("shards its optimizer over the 3 GPUs of a replica group that hold the same, not over 12: "
-                  "{:.1f} GiB a GPU more, ",
+      fmt::format("shards its optimizer over 3 GPUs within a replica group, not over 12 GPUs; this takes "
+                  "{:.1f} GiB more per GPU (",
                   more)));
-  CHECK(warning.find("; steps take ") != std::string::npos);
+  CHECK(warning.find(", and steps take ") != std::string::npos);
   // Steps are those of the plan with an instance a group.
   TrainingPlan instances = plan;
   instances.parallel.zero_instances = 4;
@@ -231,7 +231,7 @@ TEST_CASE("elastic_dp policy: ZeRO shards within a replica group, and what that 
   CHECK(job.step(12) == job_of(instances)->steps().planned(instances.parallel)->step);
   const PolicyCase single("elastic_dp", "{}", job_of(plan));
   CHECK(single.prepared().warnings().front().starts_with(
-      "holds its optimizer whole on every GPU, not sharded over 12: "));
+      "holds its optimizer unsharded on every GPU, not sharded over 12 GPUs; "));
   // A plan that shards so already, or not at all, loses nothing.
   CHECK(PolicyCase("elastic_dp", R"({"nodes_per_replica": 3})", job_of(instances))
             .prepared()
@@ -244,7 +244,7 @@ TEST_CASE("elastic_dp policy: a replica group that does not fit its GPUs is said
   TrainingPlan plan = plan_on(12, 1);
   plan.cluster.gpu.memory = Bytes{std::int64_t{4} << 30};
   const PolicyCase job("elastic_dp", "{}", job_of(plan));
-  CHECK(job.prepared().warnings().front().find("GiB a GPU more, does not fit, ") != std::string::npos);
+  CHECK(job.prepared().warnings().front().find("GiB more per GPU (does not fit, ") != std::string::npos);
 }
 
 TEST_CASE("elastic_dp policy: a replica group has whole expert-parallel groups") {
@@ -254,7 +254,7 @@ TEST_CASE("elastic_dp policy: a replica group has whole expert-parallel groups")
   const JobResult result = job.run(steps(50), held(10, {lost(ten * 25, 3)}));
   CHECK(result.end == at(ten * 25 + kReconfiguration + eight * 25));
   CHECK(refusal("elastic_dp", R"({"nodes_per_replica": 3})", job.job()) ==
-        "/nodes_per_replica: is 3, want a multiple of 2: the nodes that whole replicas of 2 GPUs fill");
+        "/nodes_per_replica: must be a multiple of 2, not 3: whole replicas of 2 GPUs fill that many nodes");
 }
 
 TEST_CASE("elastic_dp policy: replicas of pipelines and of several nodes are groups by themselves") {
@@ -272,7 +272,7 @@ TEST_CASE("elastic_dp policy: replicas of pipelines and of several nodes are gro
 
 TEST_CASE("elastic_dp policy: fewer nodes than a replica group takes cannot run the job") {
   CHECK(refusal("elastic_dp", R"({"nodes_per_replica": 5})", *job_of(plan_on(3))) ==
-        "/nodes_per_replica: is 5, want 3 or less: the nodes of the job");
+        "/nodes_per_replica: is 5, but the job has only 3 nodes");
   TrainingPlan stages = plan_on(12);
   stages.parallel.dp = 3;
   stages.parallel.pp = 4;
@@ -281,15 +281,15 @@ TEST_CASE("elastic_dp policy: fewer nodes than a replica group takes cannot run 
   const auto few = JobModel::make(std::move(terms), JobRouting::balanced(0, 1));
   REQUIRE(few);
   CHECK(refusal("elastic_dp", "{}", **few) ==
-        ": are too few: 3 nodes cannot hold one replica group, which takes 4");
+        ": are too few: 3 nodes cannot hold one replica group, which takes 4 nodes");
 }
 
 TEST_CASE("plan's instances: Lazarus refuses them, others keep them or sum up over fewer") {
   TrainingPlan plan = plan_on(10, 1);
   plan.parallel.zero_instances = 5;  // of two replicas
   CHECK(refusal("lazarus", "{}", *job_of(plan))
-            .find("/parallel/zero_instances: is 5, which experts with "
-                  "different numbers of replicas cannot; want 1") != std::string::npos);
+            .find("/parallel/zero_instances: must be 1, not 5, because experts have different numbers of "
+                  "replicas") != std::string::npos);
   for (const char* policy : {"checkpoint", "ds", "oobleck", "elastic_dp"}) {
     CAPTURE(policy);
     PolicyCase job(policy, "{}", job_of(plan));

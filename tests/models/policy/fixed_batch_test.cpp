@@ -34,9 +34,8 @@ TrainingPlan interleaved_plan(std::int32_t nodes, std::int32_t dp, std::int32_t 
 }
 
 constexpr const char* kFiveOfNine =
-    "with 9 nodes 5 train and 4 idle: in micro-batches of 4 more replicas would not train the 40 samples of "
-    "a "
-    "step sooner";
+    "of 9 nodes, 5 train and 4 are idle: with micro-batches of 4, more replicas would not train the 40 "
+    "samples of a step sooner";
 
 }  // namespace
 
@@ -101,9 +100,8 @@ TEST_CASE("fixed batch: nodes idle because a schedule wants certain numbers of m
                        job_of(plan, JobRouting::balanced(12, 8), JobStart::kRunning, BatchRule::kFixed));
   CHECK(job.prepared().warnings() ==
         std::vector<std::string>{
-            "with 24 nodes 18 train and 6 idle: in micro-batches of 1, as many as schedule "
-            "\"interleaved\" can run, more replicas would not train the 36 samples of a step "
-            "sooner"});
+            "of 24 nodes, 18 train and 6 are idle: with micro-batches of 1 in numbers that schedule "
+            "\"interleaved\" can run, more replicas would not train the 36 samples of a step sooner"});
 }
 
 TEST_CASE("fixed batch: what the pipelines of oobleck do not take over from the plan is said") {
@@ -113,7 +111,7 @@ TEST_CASE("fixed batch: what the pipelines of oobleck do not take over from the 
   const PolicyCase job("oobleck", "{}", job_of(plan));
   CHECK(job.prepared().warnings() ==
         std::vector<std::string>{"its pipelines run 1F1B, not the plan's interleaved schedule (vpp 3)",
-                                 "its GPUs hold all experts of their layers, not those of ep 2"});
+                                 "its GPUs hold all experts of their layers; the plan's ep 2 has no effect"});
   plan.parallel.vpp = 1;
   plan.parallel.ep = 1;
   plan.parallel.schedule = "dualpipe";
@@ -135,8 +133,8 @@ TEST_CASE("fixed batch: a step of so many micro-batches that nobody can simulate
   CHECK(job->steps().usable_nodes(10) == 10);
   CHECK(job->steps().usable_nodes(1) == 0);
   CHECK(job->steps().dense(1).error().message() ==
-        "on 1 nodes the batch of 500000 samples makes steps of more micro-batches than can be simulated; 3 "
-        "replicas are enough");
+        "on 1 nodes, the batch of 500000 samples needs more micro-batches per step than goodput can "
+        "simulate; use at least 3 replicas");
 }
 
 }  // namespace goodput::testing

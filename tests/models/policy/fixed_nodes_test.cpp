@@ -19,10 +19,9 @@ TEST_CASE("gemini policy: what memory leaves out of the checkpoints for storage 
   // Every 4th step in memory; storage takes 7.3 s for one at 1 GB/s, 19 steps and some, so every 20th.
   PolicyCase job("gemini",
                  R"({"nodes": 4, "memory_interval_steps": 4, "checkpoint": {"interval_steps": 2}})");
-  CHECK(
-      job.prepared().warnings() ==
-      std::vector<std::string>{"storage takes every n-th checkpoint in memory (memory_interval_steps 4): one "
-                               "every 4 steps, not 2"});
+  CHECK(job.prepared().warnings() ==
+        std::vector<std::string>{"only checkpoints in memory go to storage (memory_interval_steps 4), so "
+                                 "storage gets one every 4 steps, not every 2"});
   const std::int64_t every = 4 * ((std::chrono::nanoseconds(7'296'769'536) / job.step(4) + 4) / 4);
   const JobResult result = job.run(steps(10 * every), held(4));
   CHECK(result.saves_skipped == 10 * every / 4 - 10);
@@ -77,7 +76,7 @@ TEST_CASE("gemini policy: without a spare it waits, and copies may be lost while
                                   joined(fails + seconds{50}, 1), joined(fails + seconds{100}, 0)}));
   CHECK(returned.steps_lost == 5);
   CHECK(job.run(steps(50), held(4, {lost(fails, 0)})).stopped ==
-        "the job needs 4 nodes, has 3, and nothing will change any more");
+        "the job needs 4 nodes, has 3, and no more node changes are coming");
 }
 
 TEST_CASE("gemini policy: who is left over joins the last group, with copies on the next nodes around it") {
@@ -188,14 +187,16 @@ TEST_CASE("fixed size: all nodes beyond the number are spares") {
 
 TEST_CASE("fixed size: the number of nodes is what replicas fill") {
   const JobPointer job = gpt_s();
-  CHECK(refusal("gemini", R"({"nodes": 3})", *job) ==
-        "/nodes: is 3, want what whole replicas of the plan fill: 2 or less, of 10");
+  CHECK(
+      refusal("gemini", R"({"nodes": 3})", *job) ==
+      "/nodes: must be a number of nodes that whole replicas fill, such as 2, not 3 (the job has 10 nodes)");
   CHECK(refusal("hot_spare", R"({"nodes": 12})", *job) ==
-        "/nodes: is 12, want what whole replicas of the plan fill: 10 or less, of 10");
+        "/nodes: must be a number of nodes that whole replicas fill, such as 10, not 12 (the job has 10 "
+        "nodes)");
   CHECK(refusal("gemini", R"({"replicas": 0})", *job) ==
-        "s.json /policies/gemini/replicas: is 0, want an integer from 1 to 64");
+        "s.json /policies/gemini/replicas: must be an integer from 1 to 64, not 0");
   CHECK(refusal("hot_spare", R"({"swap_s": -1})", *job) ==
-        "s.json /policies/hot_spare/swap_s: is -1, want a number from 0 to 10000000");
+        "s.json /policies/hot_spare/swap_s: must be a number from 0 to 10000000, not -1");
   CHECK(refusal("gemini", "{}", *job) == "");  // the plan's ten
 }
 

@@ -57,14 +57,14 @@ TEST_CASE("job warnings: a job that waits for more nodes than there ever are nev
   };
   const auto never = [](int needed, int ever) {
     return std::vector<std::string>{fmt::format(
-        "never trains: it needs {} nodes, and the failure models have {} at the most", needed, ever)};
+        "never trains: it needs {} nodes, but the failure models provide at most {}", needed, ever)};
   };
   CHECK(warnings("ds", "{}", 1) == never(2, 1));
   CHECK(warnings("ds", "{}", 2).empty());
   CHECK(warnings("hot_spare", R"({"nodes": 6})", 5) == never(6, 5));
   CHECK(warnings("hot_spare", R"({"nodes": 6})", 6).empty());
   CHECK(warnings("oobleck", R"({"nodes_per_pipeline": 9})", 8) ==
-        std::vector<std::string>{"its GPUs hold all experts of their layers, not those of ep 2",
+        std::vector<std::string>{"its GPUs hold all experts of their layers; the plan's ep 2 has no effect",
                                  never(9, 8)[0]});
   const auto lazarus = warnings("lazarus", R"({"slots_per_gpu": 2})", 3);
   CHECK(std::find(lazarus.begin(), lazarus.end(), never(4, 3)[0]) != lazarus.end());
@@ -76,7 +76,7 @@ TEST_CASE("job warnings: whose experts do not get what the scenario's routing sa
   TrainingPlan plan = gpt_s_plan(8);
   plan.parallel.ep = 1;
   const std::vector<std::string> plan_decides = {
-      "its experts get what the plan's expert_load says, not the scenario's routing"};
+      "uses the plan's expert_load for expert loads, not the scenario's routing"};
   CHECK(warnings_of("oobleck", plan, skewed_routing()) == plan_decides);
   CHECK(warnings_of("oobleck", plan, JobRouting::balanced(12, 8)).empty());
   CHECK(warnings_of("ds", plan, skewed_routing()).empty());
@@ -91,7 +91,7 @@ TEST_CASE("job warnings: whose experts do not get what the plan says") {
   plan.parallel.ep = 1;
   plan.expert_load.skew = 1;
   const std::vector<std::string> scenario_decides = {
-      "its experts get what the scenario's routing says, not the plan's expert_load"};
+      "uses the scenario's routing for expert loads, not the plan's expert_load"};
   CHECK(warnings_of("ds", plan, JobRouting::balanced(12, 8)) == scenario_decides);
   CHECK(warnings_of("lazarus", plan, JobRouting::balanced(12, 8)) == scenario_decides);
   CHECK(warnings_of("oobleck", plan, JobRouting::balanced(12, 8)).empty());

@@ -100,7 +100,7 @@ TEST_CASE("lazarus policy: without slots for all experts it waits, and restarts 
   // Back before the loss was noticed.
   CHECK(result.end == at(two * 25 + kRestart + two * 30));
   CHECK(job.run(steps(50), held(2, {lost(two * 25, 0)})).stopped ==
-        "the job needs 2 nodes, has 1, and nothing will change any more");
+        "the job needs 2 nodes, has 1, and no more node changes are coming");
 }
 
 TEST_CASE("lazarus policy: without checkpoints a restart begins again") {
@@ -281,16 +281,16 @@ TEST_CASE("lazarus policy: four days without a single node") {
 TEST_CASE("lazarus policy: bad options name their place") {
   const JobPointer job = gpt_s();
   CHECK(refusal("lazarus", R"({"slots_per_gpu": 0})", *job) ==
-        "s.json /policies/lazarus/slots_per_gpu: is 0, want an integer from 1 to 1024");
+        "s.json /policies/lazarus/slots_per_gpu: must be an integer from 1 to 1024, not 0");
   CHECK(refusal("lazarus", R"({"slots_per_gpu": 1})", *gpt_s(6)) ==
-        ": 6 nodes cannot hold all experts, which take 8 with slots_per_gpu 1");
+        ": 6 nodes cannot hold all experts, which need 8 nodes with slots_per_gpu 1");
   CHECK(refusal("lazarus", R"({"plan": "mor"})", *job) ==
-        "s.json /policies/lazarus/plan: is \"mor\", want one of \"mro\", \"best\", \"spread\", \"compact\", "
-        "\"eplb\"; did you mean \"mro\"?");
+        "s.json /policies/lazarus/plan: must be one of \"mro\", \"best\", \"spread\", \"compact\", \"eplb\", "
+        "not \"mor\"; did you mean \"mro\"?");
   TrainingPlan dense = gpt_s_plan(4);
   dense.model.moe.reset();
   dense.parallel.ep = 1;
-  CHECK(refusal("lazarus", "{}", *job_of(dense)) == ": the model has no experts; name another policy");
+  CHECK(refusal("lazarus", "{}", *job_of(dense)) == ": the model has no experts; choose another policy");
   TrainingPlan wide = gpt_s_plan(8);
   wide.parallel.tp = 6;
   wide.parallel.sequence_length = 1020;
@@ -300,7 +300,7 @@ TEST_CASE("lazarus policy: bad options name their place") {
   wide.parallel.global_batch = 4;
   wide.cluster.nodes = 4;
   CHECK(refusal("lazarus", "{}", *job_of(wide)) ==
-        ": 4 nodes do not hold whole replicas of the plan with all experts and its batch");
+        ": 4 nodes cannot hold a whole replica of the plan with all experts and its batch");
 }
 
 }  // namespace goodput::testing

@@ -112,23 +112,23 @@ TEST_CASE("oobleck policy: without one whole pipeline it waits") {
   PolicyCase job("oobleck", round_elastic_options(R"("nodes_per_pipeline": 3)"));
   const SimDuration three = job.step(3);
   const JobResult result = job.run(steps(50), held(3, {lost(three, 0)}));
-  CHECK(result.stopped == "the job needs 3 nodes, has 2, and nothing will change any more");
+  CHECK(result.stopped == "the job needs 3 nodes, has 2, and no more node changes are coming");
 }
 
 TEST_CASE("oobleck policy: fewer nodes than the shortest pipeline cannot run the job") {
   CHECK(refusal("oobleck", R"({"nodes_per_pipeline": 5})", *gpt_s(3)) ==
-        ": 3 nodes cannot hold one pipeline, which takes 5 at the least");
+        ": 3 nodes cannot hold one pipeline, which takes at least 5");
 }
 
 TEST_CASE("oobleck policy: bad options name their place") {
   TrainingPlan plan = gpt_s_plan(20);
   CHECK(refusal("oobleck", R"({"nodes_per_pipeline": 13})", *job_of(plan)) ==
-        "/nodes_per_pipeline: is 13: more stages than the 12 layers");
+        "/nodes_per_pipeline: is 13, which makes more stages than the model's 12 layers");
   TrainingPlan wide = small_plan();
   wide.parallel.tp = 2;
   wide.cluster.gpus_per_node = 1;
   CHECK(refusal("oobleck", "{}", *job_of(wide)) ==
-        ": a stage of the plan takes 2 GPUs, which do not divide the 1 of a node");
+        ": a stage of the plan takes 2 GPUs, which does not divide the 1 GPUs of a node");
 }
 
 }  // namespace goodput::testing

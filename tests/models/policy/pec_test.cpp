@@ -151,14 +151,14 @@ TEST_CASE("pec policy: asynchronous checkpoints hide behind training") {
 
 TEST_CASE("pec policy: bad options name their place") {
   const JobPointer job = gpt_s();
-  CHECK(refusal("pec", R"({"k_snapshot": 9})", *job) == "/k_snapshot: is 9, but a layer has 8 experts");
+  CHECK(refusal("pec", R"({"k_snapshot": 9})", *job) == "/k_snapshot: is 9, but a layer has only 8 experts");
   CHECK(refusal("pec", R"({"k_snapshot": 2, "k_persist": 3})", *job) ==
-        "/k_persist: is 3, above k_snapshot 2: storage gets what is in memory");
+        "/k_persist: is 3, more than k_snapshot (2); only experts in memory can go to storage");
   CHECK(refusal("pec", R"({"k_persist": 0})", *job) ==
-        "s.json /policies/pec/k_persist: is 0, want an integer from 1 to 4096");
+        "s.json /policies/pec/k_persist: must be an integer from 1 to 4096, not 0");
   CHECK(refusal("pec", R"({"selection": "load_aware"})", *job) ==
-        "s.json /policies/pec/selection: is \"load_aware\", want one of \"sequential\", \"load-aware\"; did "
-        "you mean \"load-aware\"?");
+        "s.json /policies/pec/selection: must be one of \"sequential\", \"load-aware\", not \"load_aware\"; "
+        "did you mean \"load-aware\"?");
 }
 
 }  // namespace goodput::testing

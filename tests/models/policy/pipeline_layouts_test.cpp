@@ -84,7 +84,7 @@ TEST_CASE("pipeline layouts: nodes whose steps have more micro-batches than can 
   PipelineLayouts layouts(*job, 2, {});
   const Result<PipelineLayout> one = layouts.lay_out(2, 1);
   REQUIRE_FALSE(one.has_value());
-  CHECK(one.error().what.find("200000 micro-batches a replica") != std::string::npos);
+  CHECK(one.error().what.find("200000 micro-batches per replica") != std::string::npos);
   REQUIRE(layouts.settle().has_value());
   std::int32_t least = 1;
   while (layouts.usable(least) == 0) ++least;

@@ -103,7 +103,7 @@ TEST_CASE("recovery policies: names are found, and wrong ones answered") {
   const auto unknown = find_policy("lazerus");
   REQUIRE_FALSE(unknown);
   CHECK(unknown.error().message() ==
-        fmt::format("no policy \"lazerus\"; did you mean \"lazarus\"?; known: {}",
+        fmt::format("unknown policy \"lazerus\"; did you mean \"lazarus\"?; known: {}",
                     fmt::join(names_of(recovery_policies()), ", ")));
   for (const PolicyInfo& info : recovery_policies()) {
     CHECK(!info.summary.empty());

@@ -53,45 +53,46 @@ std::string refusal_beside(const std::string& command, milliseconds timeout = mi
 }  // namespace
 
 TEST_CASE("command policies: one that cannot be spoken to is refused, and the others run") {
-  CHECK(refusal_beside("exit 3") == R"(policy "mine" (exit 3) at hello: ended with exit code 3)");
+  CHECK(refusal_beside("exit 3") == R"(policy "mine" (exit 3) during hello: exited with code 3)");
   CHECK(
       refusal_beside("echo no such module >&2; exit 1") ==
-      R"(policy "mine" (echo no such module >&2; exit 1) at hello: ended with exit code 1; its last words on stderr: "no such module")");
+      R"(policy "mine" (echo no such module >&2; exit 1) during hello: exited with code 1; its last output on stderr: "no such module")");
   CHECK(refusal_beside("cat >/dev/null", milliseconds{10}) ==
-        R"(policy "mine" (cat >/dev/null) at hello: gave no answer within 0.01 s)");
-  CHECK(refusal_beside("echo ready; cat >/dev/null") ==
-        R"(policy "mine" (echo ready; cat >/dev/null) at hello: is no JSON: invalid literal in "ready")");
+        R"(policy "mine" (cat >/dev/null) during hello: did not answer within 0.01 s)");
+  CHECK(
+      refusal_beside("echo ready; cat >/dev/null") ==
+      R"(policy "mine" (echo ready; cat >/dev/null) during hello: is not valid JSON: invalid literal in "ready")");
   CHECK(
       refusal_beside(R"(echo '{"answer": "hello", "protocol": 9}')") ==
-      R"(policy "mine" (echo '{"answer": "hello", "protocol": 9}') at hello: answers: /protocol: is 9, want 1: the version of the lines that this program speaks)");
+      R"(policy "mine" (echo '{"answer": "hello", "protocol": 9}') during hello: wrong answer: /protocol: is 9, but must be 1, the protocol version of goodput)");
 }
 
 TEST_CASE("command policies: one that does not want the job says why in its own words") {
   const auto refused =
       refusal_beside(R"(read x; echo '{"answer": "hello", "protocol": 1, "refuse": "too small"}')");
-  CHECK(refused.ends_with("at hello: refuses the job: too small"));
+  CHECK(refused.ends_with("during hello: the policy refused the job: too small"));
 }
 
 TEST_CASE("command policies: one that fails in a run is out, and the others' results stand") {
   const std::string dies = fmt::format("{}{}read x; echo 'my fault' >&2; exit 1", kHello, kStart);
   CHECK(refusal_beside(dies).ends_with(
-      R"( at decide of trial 0: ended with exit code 1; its last words on stderr: "my fault")"));
+      R"( during decide of trial 0: exited with code 1; its last output on stderr: "my fault")"));
   const std::string hangs = fmt::format("{}{}cat >/dev/null", kHello, kStart);
   CHECK(refusal_beside(hangs, milliseconds{1000})
-            .ends_with(" at decide of trial 0: gave no answer within 1 s"));
+            .ends_with(" during decide of trial 0: did not answer within 1 s"));
   const std::string babbles = fmt::format("{}{}read x; echo 42; cat", kHello, kStart);
-  CHECK(refusal_beside(babbles).ends_with(R"( at decide of trial 0: is no object of JSON: "42")"));
+  CHECK(refusal_beside(babbles).ends_with(R"( during decide of trial 0: is not a JSON object: "42")"));
 }
 
 TEST_CASE("command policies: where no policy can run, that is an error") {
   const auto alone = simulated({command_policy("exit 3")});
   REQUIRE_FALSE(alone);
-  CHECK(alone.error().message() == R"(policy "mine" (exit 3) at hello: ended with exit code 3)");
+  CHECK(alone.error().message() == R"(policy "mine" (exit 3) during hello: exited with code 3)");
   const auto later =
       simulated({command_policy(std::string(kHello) + "exit 3"), {"ds", "ds", R"({"ep": 3})"}});
   REQUIRE_FALSE(later);
   CHECK(later.error().message().ends_with(
-      "at start_run of trial 0: ended with exit code 3; none of the other policies can run the job either"));
+      " during start_run of trial 0: exited with code 3; none of the other policies can run the job either"));
 }
 
 TEST_CASE("command policies: the first trial that fails is the one that is told, whatever the threads") {
@@ -110,7 +111,7 @@ done)";
         simulated({kBuiltIn, command_policy(command)}, {.trials = 12, .jobs = jobs, .progress = {}});
     REQUIRE(both);
     CHECK(both->policies[0].trials == 12);
-    CHECK(both->policies[1].refused.ends_with("at start_run of trial 5: ended with exit code 7"));
+    CHECK(both->policies[1].refused.ends_with(" during start_run of trial 5: exited with code 7"));
   }
   const auto few = simulated({command_policy(command)}, {.trials = 5, .progress = {}});
   REQUIRE(few);

@@ -93,25 +93,25 @@ TEST_CASE("job questions: draws follow from seed, trial, name and id, and go on"
 
 TEST_CASE("job questions: those that make no sense have an answer in words") {
   const QuestionCase one;
-  CHECK(one.error(R"({"ask": 3})") == "/ask: wants the name of a question");
+  CHECK(one.error(R"({"ask": 3})") == "/ask: must be the name of a question");
   CHECK(
       one.error(R"({"ask": "step_times"})") ==
-      R"(no question "step_times"; did you mean "step_time"?; known: usable_nodes, step_time, checkpoint, mtbf, random)");
+      R"(unknown question "step_times"; did you mean "step_time"?; known: usable_nodes, step_time, checkpoint, mtbf, random)");
   CHECK(one.error(R"({"ask": "step_time", "nodes": 11})") ==
-        "/nodes: is 11, want a number of nodes that the job can use: 10 of these");
+        "/nodes: is 11, but the job can use only 10 of these nodes");
   CHECK(one.error(R"({"ask": "step_time", "nodes": 10, "speed": 1})") ==
-        "/speed: unknown key; want one of nodes, step, slowest, overhead_ns");
+        "/speed: unknown key; known keys: nodes, step, slowest, overhead_ns");
   CHECK(one.error(R"({"ask": "checkpoint", "nodes": 10, "settings": {"mode": "fast"}})")
-            .starts_with("/settings/mode: is \"fast\", want one of \"sync\", \"async\""));
-  CHECK(
-      one.error(R"({"ask": "checkpoint", "nodes": 10, "settings": {"interval": "daly"}})") ==
-      "/settings/mtbf_hours: is not given, and a failure model does not say how often it hits the job; give "
-      "it, or interval \"fixed\"");
+            .starts_with("/settings/mode: must be one of \"sync\", \"async\""));
+  CHECK(one.error(R"({"ask": "checkpoint", "nodes": 10, "settings": {"interval": "daly"}})") ==
+        "/settings/mtbf_hours: is not given, and a failure model does not define how often it hits the job; "
+        "give "
+        "it, or set interval to \"fixed\"");
   CHECK(one.error(R"({"ask": "step_time", "nodes": 10, "slowest": 1e-9})") ==
-        "/slowest: is 1e-09, want a number from 0.001 to 1");
-  CHECK(one.error(R"({"ask": "mtbf", "nodes": 11})") == "/nodes: is 11, want an integer from 1 to 10");
+        "/slowest: must be a number from 0.001 to 1, not 1e-09");
+  CHECK(one.error(R"({"ask": "mtbf", "nodes": 11})") == "/nodes: must be an integer from 1 to 10, not 11");
   CHECK(one.error(R"({"ask": "random", "stream": "a", "count": 0})") ==
-        "/count: is 0, want an integer from 1 to 10000");
+        "/count: must be an integer from 1 to 10000, not 0");
 }
 
 }  // namespace goodput::testing

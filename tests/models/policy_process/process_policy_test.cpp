@@ -130,19 +130,21 @@ TEST_CASE("process policy: whatever it does wrong ends its run with one line") {
     CHECK(one.given_back == 0);
     return result.policy_failure;
   };
-  CHECK(failure("start_run", "{}") ==
-        R"(policy "mine" (./mine) at start_run of trial 3: answers: wants "answer": "start_run")");
-  CHECK(failure("decide", "nonsense") ==
-        R"(policy "mine" (./mine) at decide of trial 3: is no JSON: invalid literal in "nonsense")");
+  CHECK(
+      failure("start_run", "{}") ==
+      R"(policy "mine" (./mine) during start_run of trial 3: wrong answer: must contain "answer": "start_run")");
+  CHECK(
+      failure("decide", "nonsense") ==
+      R"(policy "mine" (./mine) during decide of trial 3: is not valid JSON: invalid literal in "nonsense")");
   CHECK(
       failure("decide", R"({"ask": "for it"})", "Traceback") ==
-      R"(policy "mine" (./mine) at decide of trial 3: asks "{"ask": "for it"}": has no answer; its last words on stderr: "Traceback")");
+      R"(policy "mine" (./mine) during decide of trial 3: asked "{"ask": "for it"}": has no answer; its last output on stderr: "Traceback")");
   CHECK(
       failure("on_change", R"({"answer": "on_change", "response": "ignore"})") ==
-      R"(policy "mine" (./mine) at on_change of trial 3: answers: /response: is "ignore", want "interrupt": node 0, which is in use, is lost)");
+      R"(policy "mine" (./mine) during on_change of trial 3: wrong answer: /response: must be "interrupt", not "ignore": node 0 is in use and was lost)");
   CHECK(
       failure("decide", R"({"answer": "decide", "kind": "train", "nodes": [0, 5], "samples_per_step": 2})") ==
-      R"(policy "mine" (./mine) at decide of trial 3: answers: /nodes/1: is 5, which is not there)");
+      R"(policy "mine" (./mine) during decide of trial 3: wrong answer: /nodes/1: is 5, but this node is not available)");
 }
 
 TEST_CASE("process policy: failures at wake-ups, at paces and at the end are failures too") {
@@ -153,22 +155,23 @@ TEST_CASE("process policy: failures at wake-ups, at paces and at the end are fai
     one.answers[call] = answer;
     return one.run(steps(3), held(1)).policy_failure;
   };
-  CHECK(failure(R"(, "wake_at_ns": 5})", "on_wake",
-                R"({"answer": "on_wake", "response": "ignore", "wake_at_ns": 5})") ==
-        R"(policy "mine" (./mine) at on_wake of trial 3: answers: /wake_at_ns: is 5, want 6 or later)");
+  CHECK(
+      failure(R"(, "wake_at_ns": 5})", "on_wake",
+              R"({"answer": "on_wake", "response": "ignore", "wake_at_ns": 5})") ==
+      R"(policy "mine" (./mine) during on_wake of trial 3: wrong answer: /wake_at_ns: must be 6 or later, not 5)");
   CHECK(
       failure("}", "pace", R"({"answer": "pace", "step_ns": 1.5})") ==
-      R"(policy "mine" (./mine) at pace of trial 3: answers: /step_ns: is 1.5, want an integer from 1 to 10000000000000000)");
+      R"(policy "mine" (./mine) during pace of trial 3: wrong answer: /step_ns: must be an integer from 1 to 10000000000000000, not 1.5)");
   CHECK(
       failure("}", "end_run", R"({"answer": "end_run", "metrics": {"more": 1}})") ==
-      R"(policy "mine" (./mine) at end_run of trial 3: answers: /metrics: has figures, but "hello" named none)");
+      R"(policy "mine" (./mine) during end_run of trial 3: wrong answer: /metrics: has metrics, but "hello" named none)");
 }
 
 TEST_CASE("process policy: who asks for ever is stopped") {
   ProcessCase one;
   one.answers["decide"] = one.answers["more"] = R"({"ask": "more"})";
   CHECK(one.run(steps(1), held(1)).policy_failure ==
-        R"(policy "mine" (./mine) at decide of trial 3: asks more than 100000 questions)");
+        R"(policy "mine" (./mine) during decide of trial 3: asked more than 100000 questions)");
 }
 
 }  // namespace goodput::testing

@@ -80,8 +80,9 @@ TEST_CASE("restart_policy.py: a spare takes the place of a lost node without a s
 TEST_CASE("restart_policy.py: options that it does not know are refused in its own words") {
   const auto prepared = process_setup(example(), R"({"spare": 2})")->prepare(*gpt_s(10));
   REQUIRE_FALSE(prepared);
-  CHECK(prepared.error().message().ends_with(
-      "at hello: refuses the job: has no option spare; known: restart, checkpoint, spares, swap_s"));
+  CHECK(
+      prepared.error().message().ends_with("during hello: the policy refused the job: has no option spare; "
+                                           "its options are restart, checkpoint, spares, swap_s"));
 }
 
 }  // namespace goodput::testing

@@ -91,8 +91,8 @@ TEST_CASE("job routing: balanced experts get as much in one window") {
 
 TEST_CASE("job routing: a trace of too few experts or layers is refused") {
   CHECK(refusal({{0}, 5, 201}) ==
-        "routing: has 4 experts a layer, the model 5; give it a trace with as many");
-  CHECK(refusal({{0, 2}, 4, 201}) == "routing: has 2 layers, so none at position 2");
+        "routing: has 4 experts per layer, but the model has 5; give a trace with at least as many");
+  CHECK(refusal({{0, 2}, 4, 201}) == "routing: has 2 layers, so there is no layer at position 2");
   CHECK(refusal({{}, 4, 201}) == "routing: no layer is selected");
 }
 

@@ -194,24 +194,25 @@ TEST_CASE("synthetic routing: skew and drift are those of the recorded job" * do
 
 TEST_CASE("synthetic routing config: what it lacks and what contradicts itself is named") {
   const std::string course = R"("course": [{"iteration": 1, "spread": 1, "drift": 0}])";
-  CHECK(error_of(config_with(course)) == " /top_k: is missing, want an integer from 1 to 65535");
-  CHECK(error_of(config_with(R"("top_k": 4, )" + course)) == " /top_k: is 4, want fewer than the 4 experts");
-  CHECK(error_of(config_with(R"("top_k": 1, "course": [])")) == " /course: is empty, want a point at least");
+  CHECK(error_of(config_with(course)) == " /top_k: is missing; it must be an integer from 1 to 65535");
+  CHECK(error_of(config_with(R"("top_k": 4, )" + course)) ==
+        " /top_k: must be less than the number of experts (4), not 4");
+  CHECK(error_of(config_with(R"("top_k": 1, "course": [])")) == " /course: must have at least one point");
   CHECK(error_of(config_with(R"("top_k": 1, "course": 3)")) ==
-        " /course: is no array, want an array of points {iteration, spread, drift}");
+        " /course: must be an array of points {iteration, spread, drift}");
   CHECK(error_of(config_with(R"("top_k": 1, "course": [{"iteration": 5, "spread": 1, "drift": 0},
                                                         {"iteration": 5, "spread": 1, "drift": 0}])")) ==
-        " /course/1/iteration: is 5, want more than the 5 before it");
+        " /course/1/iteration: must be more than 5, the iteration before it, not 5");
   CHECK(error_of(config_with(R"("top_k": 1, "course": [{"iteration": 5, "spread": 0, "drift": 0}])")) ==
-        " /course/0/spread: is 0, want a number from 0.001 to 50");
+        " /course/0/spread: must be a number from 0.001 to 50, not 0");
   CHECK(error_of(config_with(R"("top_k": 1, "iterations": 10000000, "layers_": 1, )" + course)) ==
         " /layers_: unknown key; did you mean \"layers\"?");
   // 2^27 counts / 2 layers / 4 experts = 16,777,216 rows fit; 10,000,000 iterations do; with 8 layers they do
   // not.
   CHECK(error_of(R"({"layers": 8, "experts": 4, "tokens": 10, "top_k": 1, "iterations": 10000000, )" +
                  course + "}") ==
-        " /iterations: is 10000000, want at most 4194304: 8 layers x 4 experts make more than 134217728 "
-        "counts");
+        " /iterations: must be at most 4194304, not 10000000: with 8 layers x 4 experts the trace would have "
+        "more than 134217728 counts");
 }
 
 TEST_CASE("synthetic routing config: written back it reads the same") {

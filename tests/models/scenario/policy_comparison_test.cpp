@@ -69,10 +69,10 @@ TEST_CASE("policy comparison: what has no value is said") {
   simulation.policies[1].finished = 2;
   simulation.policies[1].trials = 3;
   CHECK(compared(simulation, "a", "b", TrialMetric::kJct).why_not ==
-        "b finished 2 of 3 trials: compare samples_per_hour");
+        "b finished 2 of 3 trials; compare samples_per_hour instead");
   simulation.trials[1][1].horizon_s.reset();
   CHECK(compared(simulation, "a", "b", TrialMetric::kSamplesPerHour).why_not ==
-        "b stopped for good in a run that has no end");
+        "b stopped for good in a run without an end");
   simulation.trials[0][0].cost_usd.reset();
   CHECK(compared(simulation, "a", "b", TrialMetric::kCost).why_not == "a has no cost");
   CHECK(compared(simulation, "a", "c", TrialMetric::kSteps).why_not == "c cannot run the job");
@@ -98,7 +98,7 @@ TEST_CASE("policy comparison: who meets a deadline, where it is known of every t
 }
 
 TEST_CASE("policy comparison: two policies of the simulation it must be") {
-  CHECK(problem("a", "d").starts_with("no policy \"d\"; "));
+  CHECK(problem("a", "d").starts_with("unknown policy \"d\"; "));
   CHECK(problem("b", "b") == "b cannot be compared with itself");
 }
 

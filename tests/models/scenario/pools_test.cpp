@@ -127,24 +127,25 @@ TEST_CASE("pools: a job loses nodes at the rate of the pools that it fills first
 }
 
 TEST_CASE("pools: what is wrong is named with its place") {
-  CHECK(problem(scenario_with(Json::array())) == " /pools: is empty, want at least one pool");
-  CHECK(problem(scenario_with(3)) == " /pools: is 3, want an object");
+  CHECK(problem(scenario_with(Json::array())) == " /pools: must have at least one pool");
+  CHECK(problem(scenario_with(3)) == " /pools: must be an object, not 3");
   CHECK(problem(scenario_with({pool("a", 4), pool("a", 4)})) ==
-        " /pools/1/name: is \"a\", as another pool's is: give each its own");
+        " /pools/1/name: is \"a\", which is also the name of another pool; give each pool its own name");
   CHECK(problem(scenario_with({pool("", 4)})) ==
-        " /pools/name: is no name, want 1 to 64 characters of one line");
+        " /pools/name: is not a valid name; a name must have 1 to 64 characters on one line");
   CHECK(problem(scenario_with({{{"name", "a"}}})) ==
-        " /pools/0/failures: is missing, want a failure model or an array of them");
-  CHECK(problem(scenario_with({{{"failures", exponential(4)}}})) == " /pools/0/name: is missing, want text");
+        " /pools/0/failures: is missing; it must be a failure model or an array of them");
+  CHECK(problem(scenario_with({{{"failures", exponential(4)}}})) ==
+        " /pools/0/name: is missing; it must be a string");
   Json both = scenario_with({pool("a", 4)});
   both["failures"] = exponential(4);
-  CHECK(problem(both) == " /failures: is what every pool says itself; leave it out");
+  CHECK(problem(both) == " /failures: is set in each pool; remove it here");
   Json priced = scenario_with({pool("a", 4)});
   priced["usd_per_node_hour"] = 3;
-  CHECK(problem(priced) == " /usd_per_node_hour: is what every pool says itself; leave it out");
+  CHECK(problem(priced) == " /usd_per_node_hour: is set in each pool; remove it here");
   Json neither = scenario_with({pool("a", 4)});
   neither.erase("pools");
-  CHECK(problem(neither) == " /failures: is missing, want a failure model or an array of them");
+  CHECK(problem(neither) == " /failures: is missing; give a failure model or an array of failure models");
 }
 
 TEST_CASE("pools: a pool says itself how many nodes it has") {
@@ -154,7 +155,7 @@ TEST_CASE("pools: a pool says itself how many nodes it has") {
   const auto failures = make_failures(scenario, {}, 1, 0);
   REQUIRE(!failures);
   CHECK(failures.error().where.pointer == "/pools/1/failures/nodes");
-  CHECK(failures.error().what == "is missing, want how many nodes there are");
+  CHECK(failures.error().what == "is missing; set the number of nodes");
 }
 
 }  // namespace goodput::testing

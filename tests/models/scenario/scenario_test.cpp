@@ -180,7 +180,7 @@ TEST_CASE(
   CHECK(model_of({"/plan/model", "../models/gpt-m.json", {}, kPlan}) == "GPT-M");
   CHECK(model_of({"/plan/model", "gpt-m"}) == "GPT-M");  // in models/ beside the plan
   CHECK(problem(good_scenario(), {{"/plan/model", "../models/gpt-m.json"}}) ==
-        kPlan + " /model: no file \"../models/gpt-m.json\" (as it is changed)");
+        kPlan + " /model: no such file: \"../models/gpt-m.json\" (after the changes)");
 }
 
 TEST_CASE("scenario: a change that cannot be made in a named file is named as it was given") {
@@ -191,12 +191,12 @@ TEST_CASE("scenario: a change that cannot be made in a named file is named as it
       change("/plan/parallels/dp", "3") ==
       "set /plan/parallels/dp=3: the scenario has no object \"/plan/parallels\"; did you mean \"parallel\"?");
   CHECK(change("/plan/cluster/gpu/name/x", "3") ==
-        "set /plan/cluster/gpu/name/x=3: \"/plan/cluster/gpu/name\" is no object in the scenario");
+        "set /plan/cluster/gpu/name/x=3: \"/plan/cluster/gpu/name\" is not an object in the scenario");
   CHECK(change("/start/x", "3").starts_with("set /start/x=3: the scenario has no object \"/start\""));
   CHECK(change("/failures/model/x", "3") ==
-        "set /failures/model/x=3: \"/failures/model\" is no object in the scenario");
+        "set /failures/model/x=3: \"/failures/model\" is not an object in the scenario");
   CHECK(change("/plan/parallel/dp", "0") ==
-        kPlan + " /parallel/dp: is 0, want an integer from 1 to 10000000 (as it is changed)");
+        kPlan + " /parallel/dp: must be an integer from 1 to 10000000, not 0 (after the changes)");
 }
 
 TEST_CASE("scenario: a change makes the part that a policy lacks, but no policy") {
@@ -210,75 +210,75 @@ TEST_CASE("scenario: a change makes the part that a policy lacks, but no policy"
   };
   CHECK(change("/policies/tutel/checkpoint/interval_steps", "7") ==
         "set /policies/tutel/checkpoint/interval_steps=7: the scenario has no object "
-        "\"/policies/tutel/checkpoint\"; set it as a whole first: /policies/tutel/checkpoint={...}");
+        "\"/policies/tutel/checkpoint\"; first set the whole object: /policies/tutel/checkpoint={...}");
 }
 
 TEST_CASE("scenario: a change that cannot be made is named as it was given") {
   const auto change = [](const std::string& pointer, const std::string& value) {
     return problem(good_scenario(), {{pointer, value}});
   };
-  CHECK(change("trials", "3") == "set trials=3: a JSON pointer begins with a slash: /failures/p");
+  CHECK(change("trials", "3") == "set trials=3: a JSON pointer must begin with a slash, as in /failures/p");
   CHECK(change("/failure/p", "3") ==
         "set /failure/p=3: the scenario has no object \"/failure\"; did you mean \"failures\"?");
   CHECK(change("/trials/x", "3") ==
-        "set /trials/x=3: the scenario has no object \"/trials\"; set it as a whole first: /trials={...}");
+        "set /trials/x=3: the scenario has no object \"/trials\"; first set the whole object: /trials={...}");
   CHECK(change("/fail~ures", "3") ==
-        "set /fail~ures=3: is no JSON pointer, or points nowhere in the scenario");
+        "set /fail~ures=3: is not a valid JSON pointer, or points to nothing in the scenario");
   const config::Change other{"/trials/x", "3", "vary"};
   CHECK(problem(good_scenario(), {other}).starts_with("vary /trials/x=3: the scenario has no object"));
-  CHECK(change("/trials", "many") == " /trials: is \"many\", want an integer from 1 to 10000000");
+  CHECK(change("/trials", "many") == " /trials: must be an integer from 1 to 10000000, not \"many\"");
   CHECK(change("/policies/ds/epp", "3").starts_with(" /policies/ds/epp: unknown key; did you mean \"ep\"?"));
 }
 
 TEST_CASE("scenario: what is wrong is named with its place") {
   Json text = good_scenario();
   text.erase("duration_s");
-  CHECK(problem(text).ends_with("has no end: give samples, steps, tokens or duration_s"));
+  CHECK(problem(text).ends_with("has no end; give samples, steps, tokens or duration_s"));
   text = good_scenario();
   text.erase("failures");
-  CHECK(problem(text).starts_with(" /failures: is missing, want "));
+  CHECK(problem(text).starts_with(" /failures: is missing; give "));
   text = good_scenario();
   text.erase("policies");
-  CHECK(problem(text) == " /policies: is missing, want an object: options by policy");
+  CHECK(problem(text) == " /policies: is missing; it must be an object of options by policy");
   CHECK(problem_with("/policies", Json::array()) ==
-        " /policies: is an array, want an object: {\"lazarus\": {}, \"ds\": {}}");
+        " /policies: must be an object such as {\"lazarus\": {}, \"ds\": {}}, not an array");
   CHECK(problem_with("/policies", Json::object()) ==
-        " /policies: is empty, want a policy: {\"lazarus\": {}}");
-  CHECK(problem_with("/policies/ds", 3) == " /policies/ds: is 3, want an object with the policy's options");
+        " /policies: must have at least one policy, such as {\"lazarus\": {}}");
+  CHECK(problem_with("/policies/ds", 3) ==
+        " /policies/ds: must be an object with the policy's options, not 3");
   CHECK(problem_with("/policies/lazerus", Json::object()) ==
         " /policies/lazerus: " + find_policy("lazerus").error().what);
   CHECK(problem_with("/policies/x", {{"policy", "dss"}}) ==
         " /policies/x/policy: " + find_policy("dss").error().what);
   CHECK(problem_with("/policies/x", {{"policy", 3}}) ==
-        " /policies/x/policy: is 3, want the name of a policy");
+        " /policies/x/policy: must be the name of a policy, not 3");
   CHECK(problem_with("/policies/pec", {{"checkpoint", {{"mode", "asyn"}}}}) ==
-        " /policies/pec/checkpoint/mode: is \"asyn\", want one of \"sync\", \"async\"; did you mean "
+        " /policies/pec/checkpoint/mode: must be one of \"sync\", \"async\", not \"asyn\"; did you mean "
         "\"async\"?");
-  CHECK(problem_with("/deadline_s", -1).starts_with(" /deadline_s: is -1, want a number from 0 to"));
-  CHECK(problem_with("/deadline_s", 3600) ==
-        " /deadline_s: has no goal to reach by then: give samples, steps or tokens");
+  CHECK(problem_with("/deadline_s", -1).starts_with(" /deadline_s: must be a number from 0 to"));
+  CHECK(problem_with("/deadline_s", 3600) == " /deadline_s: needs a goal; give samples, steps or tokens");
   for (const char* const goal : {"samples", "steps", "tokens"}) {
     Json late = good_scenario();
     late[goal] = 1000;
     late["deadline_s"] = 3600;  // when the job is stopped: that is known
     CHECK(problem(late) == "");
     late["deadline_s"] = 3601;
-    CHECK(
-        problem(late) ==
-        " /deadline_s: is 3601, but the job is stopped after duration_s 3600: nobody would know; stop it no "
-        "earlier, or never (duration_s 0)");
+    CHECK(problem(late) ==
+          " /deadline_s: is 3601, but the job stops earlier, after duration_s 3600; set duration_s to 0 or "
+          "to at least the deadline");
     late["duration_s"] = 0;
     CHECK(problem(late) == "");
   }
-  CHECK(problem_with("/tokens", 2e18) == " /tokens: is 2e+18, want an integer from 0 to 1000000000000000000");
+  CHECK(problem_with("/tokens", 2e18) ==
+        " /tokens: must be an integer from 0 to 1000000000000000000, not 2e+18");
   CHECK(problem_with("/tokens", 1e17 + 16) ==  // which integer was meant?
-        " /tokens: is 1.0000000000000002e+17, want an integer from 0 to 1000000000000000000");
-  CHECK(problem_with("/duration_s", -1).starts_with(" /duration_s: is -1, want a number from 0 to"));
-  CHECK(problem_with("/trials", 0) == " /trials: is 0, want an integer from 1 to 10000000");
-  CHECK(problem_with("/routing", {{"skew", 11}}) == " /routing/skew: is 11, want a number from 0 to 10");
-  CHECK(problem_with("/start", "warm") == " /start: is \"warm\", want one of \"running\", \"cold\"");
+        " /tokens: must be an integer from 0 to 1000000000000000000, not 1.0000000000000002e+17");
+  CHECK(problem_with("/duration_s", -1).starts_with(" /duration_s: must be a number from 0 to"));
+  CHECK(problem_with("/trials", 0) == " /trials: must be an integer from 1 to 10000000, not 0");
+  CHECK(problem_with("/routing", {{"skew", 11}}) == " /routing/skew: must be a number from 0 to 10, not 11");
+  CHECK(problem_with("/start", "warm") == " /start: must be one of \"running\", \"cold\", not \"warm\"");
   CHECK(problem_with("/usd_per_node_hour", -1) ==
-        " /usd_per_node_hour: is -1, want a number from 0 to 1000000");
+        " /usd_per_node_hour: must be a number from 0 to 1000000, not -1");
   CHECK(problem_with("/trial", 3).starts_with(" /trial: unknown key; did you mean \"trials\"?"));
   CHECK(problem_with("/plan", "no-such-plan").find("no-such-plan") != std::string::npos);
 }

@@ -199,7 +199,7 @@ TEST_CASE("simulation: trials that cannot go on say why, and how many there were
   const Simulation simulation = simulation_of(scenario, {.trials = 3, .progress = {}});
   REQUIRE(simulation.policies[0].stopped.size() == 1);
   CHECK(simulation.policies[0].stopped.begin()->first ==
-        "the job needs 10 nodes, has 0, and nothing will change any more");
+        "the job needs 10 nodes, has 0, and no more node changes are coming");
   CHECK(simulation.policies[0].stopped.begin()->second == 3);
   CHECK(simulation.policies[0].finished == 0);
 }

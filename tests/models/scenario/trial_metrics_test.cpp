@@ -65,7 +65,7 @@ TEST_CASE("trial metrics: names are found, and wrong ones answered") {
   for (std::size_t i = 0; i < kTrialMetrics.size(); ++i)
     CHECK(*find_trial_metric(kTrialMetrics[i].name) == static_cast<TrialMetric>(i));
   CHECK(find_trial_metric("costs").error().message().starts_with(
-      "no metric \"costs\"; did you mean \"cost\"?; known: steps, samples, jct_s, "));
+      "unknown metric \"costs\"; did you mean \"cost\"?; known: steps, samples, jct_s, "));
 }
 
 }  // namespace goodput

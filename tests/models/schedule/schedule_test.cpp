@@ -191,25 +191,24 @@ TEST_CASE("schedules: what one cannot run is refused by the field that causes it
     return status.error().message();
   };
   CHECK(refusal("1f1b", {4, 2, 8}) ==
-        "/parallel/vpp: 2 chunks a stage, but schedule \"1f1b\" runs one; use \"interleaved\"");
+        "/parallel/vpp: 2 chunks per stage, but schedule \"1f1b\" runs one; use \"interleaved\"");
   CHECK(refusal("interleaved", {1, 2, 8}) ==
-        "/parallel/vpp: 2 chunks a stage, but pp is 1; there is nothing to interleave, use vpp 1");
-  CHECK(
-      refusal("interleaved", {4, 2, 6}) ==
-      "/parallel/global_batch: 6 micro-batches a replica are not a multiple of the 4 stages, as interleaving "
-      "(vpp 2) needs; change global_batch, micro_batch or dp");
+        "/parallel/vpp: 2 chunks per stage, but pp is 1, so there is nothing to interleave; use vpp 1");
+  CHECK(refusal("interleaved", {4, 2, 6}) ==
+        "/parallel/global_batch: 6 micro-batches per replica are not a multiple of the 4 stages, which "
+        "interleaving (vpp 2) needs; change global_batch, micro_batch or dp");
   CHECK(refusal("dualpipe", {4, 2, 8}) ==
-        "/parallel/vpp: 2 chunks a stage, but schedule \"dualpipe\" sets them itself; use vpp 1");
+        "/parallel/vpp: 2 chunks per stage, but schedule \"dualpipe\" sets the chunks itself; use vpp 1");
   CHECK(refusal("dualpipe", {3, 1, 8}) ==
         "/parallel/pp: 3 stages, but schedule \"dualpipe\" needs an even number");
   CHECK(refusal("dualpipe", {4, 1, 6}) ==
-        "/parallel/global_batch: 6 micro-batches a replica, but schedule \"dualpipe\" needs an even number "
-        "of at "
-        "least 8, twice the stages");
+        "/parallel/global_batch: 6 micro-batches per replica, but schedule \"dualpipe\" needs an even number "
+        "of at least 8, twice the stages");
   const auto unknown = find_schedule("1f1d");
   REQUIRE(!unknown);
   CHECK(unknown.error().message() ==
-        "/parallel/schedule: no schedule \"1f1d\"; did you mean \"1f1b\"?; known: gpipe, 1f1b, interleaved, "
+        "/parallel/schedule: unknown schedule \"1f1d\"; did you mean \"1f1b\"?; known: gpipe, 1f1b, "
+        "interleaved, "
         "zb-h1, "
         "dualpipe");
 }

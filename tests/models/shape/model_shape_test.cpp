@@ -151,12 +151,12 @@ TEST_CASE("model: a token's FLOPs count the experts it visits and the latent att
 
 TEST_CASE("model: rules between fields are checked, and defaults derived") {
   CHECK(problem(R"({"name": "x", "layers": 1, "hidden": 8, "heads": 3, "vocab": 9, "ffn": 4})") ==
-        " /head_dim: is missing, and hidden (8) is no multiple of heads (3)");
+        " /head_dim: is missing, and hidden (8) is not a multiple of heads (3)");
   CHECK(problem(
             R"({"name": "x", "layers": 1, "hidden": 8, "heads": 4, "kv_heads": 3, "vocab": 9, "ffn": 4})") ==
-        " /kv_heads: is 3, want a divisor of heads (4)");
+        " /kv_heads: must be a divisor of heads (4), not 3");
   CHECK(problem(R"({"name": "x", "layers": 1, "hidden": 8, "heads": 4, "vocab": 9})") ==
-        " /ffn: is missing: a layer has no experts");
+        " /ffn: is missing; layers without experts need it");
   constexpr std::string_view kLatent =
       R"("latent": {"kv_rank": 1, "nope_dim": 1, "rope_dim": 1, "value_dim": 1})";
   CHECK(
@@ -164,13 +164,13 @@ TEST_CASE("model: rules between fields are checked, and defaults derived") {
           std::string(
               R"({"name": "x", "layers": 1, "hidden": 8, "heads": 4, "kv_heads": 4, "vocab": 9, "ffn": 4, )")
               .append(kLatent) +
-          "}") == " /kv_heads: has no meaning beside \"latent\"; remove it");
+          "}") == " /kv_heads: has no effect with \"latent\"; remove it");
   CHECK(
       problem(
           std::string(
               R"({"name": "x", "layers": 1, "hidden": 8, "heads": 4, "head_dim": 2, "vocab": 9, "ffn": 4, )")
               .append(kLatent) +
-          "}") == " /head_dim: has no meaning beside \"latent\"; remove it");
+          "}") == " /head_dim: has no effect with \"latent\"; remove it");
   const auto moe = [](std::string_view text) {
     return problem(
         std::string(R"({"name": "x", "layers": 3, "hidden": 8, "heads": 4, "vocab": 9, "ffn": 4, "moe": )")
@@ -178,16 +178,16 @@ TEST_CASE("model: rules between fields are checked, and defaults derived") {
         "}");
   };
   CHECK(moe(R"({"experts": 4, "top_k": 5, "expert_ffn": 4})") ==
-        " /moe/top_k: is 5, more than there are experts (4)");
+        " /moe/top_k: must be at most the number of experts (4), not 5");
   CHECK(moe(R"({"experts": 4, "top_k": 1, "expert_ffn": 4, "layers": [0, 3]})") ==
-        " /moe/layers/1: is 3, want layers in ascending order below 3");
+        " /moe/layers/1: is 3; layers must be in ascending order and below 3");
   CHECK(moe(R"({"experts": 4, "top_k": 1, "expert_ffn": 4, "layers": [1, 1]})") ==
-        " /moe/layers/1: is 1, want layers in ascending order below 3");
+        " /moe/layers/1: is 1; layers must be in ascending order and below 3");
   CHECK(moe(R"({"experts": 4, "top_k": 1, "expert_ffn": 4, "first_layer": 3})") ==
-        " /moe/first_layer: is 3, want a layer below 3");
+        " /moe/first_layer: must be below 3, the number of layers, not 3");
   CHECK(problem(
             R"({"name": "x", "layers": 10000, "hidden": 1000000, "heads": 4, "vocab": 9, "ffn": 1000000})") ==
-        " /layers: with these widths makes more than 1e16 parameters");
+        " /layers: the model would have more than 1e16 parameters; reduce its layers or widths");
 }
 
 }  // namespace goodput

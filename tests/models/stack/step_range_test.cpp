@@ -40,12 +40,12 @@ TEST_CASE("step range: fewer than five rows of the family take in rows that are 
   stack.left_out = {{kFsdpH100, {1.5}},
                     {{Parallelism::kFsdp, GpuGeneration::kH100, StepPrecision::kFp8}, ratios(9)}};
   const StepRange range = range_for(stack, kFsdpH100);
-  CHECK(range.basis == "10 measured steps of FSDP on H100, none in this precision");
+  CHECK(range.basis == "10 measured steps of FSDP on H100, but none in this precision");
   CHECK(range.high == 1.5);  // the row of the family is always within
   CHECK(range_for(stack, {Parallelism::kFsdp, GpuGeneration::kA100, StepPrecision::k16Bit}).basis ==
-        "10 measured steps of FSDP, none on such GPUs");
+        "10 measured steps of FSDP, but none on such GPUs");
   CHECK(range_for(stack, {Parallelism::kMoe, GpuGeneration::kOther, StepPrecision::k16Bit}).basis ==
-        "10 measured steps, none of this kind");
+        "10 measured steps, but none of this kind");
 }
 
 TEST_CASE("step range: without five rows at all it is assumed, and holds those there are") {
@@ -54,7 +54,7 @@ TEST_CASE("step range: without five rows at all it is assumed, and holds those t
   CHECK(range.high == doctest::Approx(1.3));
   CHECK(range.low == doctest::Approx(1 / 1.3));
   CHECK(range.rows == 0);
-  CHECK(range.basis == "assumed: there are too few measured steps");
+  CHECK(range.basis == "assumed, because there are too few measured steps");
   stack.left_out = {{kFsdpH100, {0.5, 0.6}}};
   range = range_for(stack, kFsdpH100);
   CHECK(range.low == 0.5);

@@ -68,9 +68,9 @@ void check_countable(const TrainingPlan& plan, const PlannedStep& step) {
   }
 }
 
-// "... want at most N": with N it can be built, with any more it cannot.
+// "must be at most N ...": with N it can be built, with any more it cannot.
 void check_longest(TrainingPlan plan, const std::string& message) {
-  const std::string before = "want at most ";
+  const std::string before = "must be at most ";
   const std::int64_t longest = std::stoll(message.substr(message.find(before) + before.size()));
   CHECK(longest < plan.parallel.sequence_length);
   plan.parallel.sequence_length = longest;

@@ -85,23 +85,28 @@ TEST_CASE("axis values: a share of all says which") {
 }
 
 TEST_CASE("axis values: what they cannot be") {
-  CHECK(values_problem("1,,2") == "has an empty value; write \"\" for the empty text");
-  CHECK(values_problem("8..0") == "\"8..0\" is no range: want a low end below the high one");
-  CHECK(values_problem("0..x") ==
-        "\"0..x\" is no range: want LOW..HIGH of numbers, for example 0..8 or 0.1..0.5:0.1");
-  CHECK(values_problem("0..8:0") == "\"0..8:0\" is no range: behind the colon want a step above 0, or log");
-  CHECK(values_problem("0..8/1") ==
-        "\"0..8/1\" is no range: behind the slash want how many values, from 2 to 10000000");
-  CHECK(values_problem("0..8/3:2") == "\"0..8/3:2\" is no range: want how many values or a step, not both");
-  CHECK(values_problem("0..8:log") == "\"0..8:log\" is no range: a log scale wants ends above 0");
+  CHECK(values_problem("1,,2") == "has an empty value; write \"\" for an empty string");
+  CHECK(values_problem("8..0") == "\"8..0\" is not a valid range: the low end must be below the high end");
+  CHECK(
+      values_problem("0..x") ==
+      "\"0..x\" is not a valid range: expected LOW..HIGH with two numbers, for example 0..8 or 0.1..0.5:0.1");
+  CHECK(values_problem("0..8:0") ==
+        "\"0..8:0\" is not a valid range: expected a step above 0 or \"log\" after the colon");
+  CHECK(
+      values_problem("0..8/1") ==
+      "\"0..8/1\" is not a valid range: expected the number of values, from 2 to 10000000, after the slash");
+  CHECK(values_problem("0..8/3:2") ==
+        "\"0..8/3:2\" is not a valid range: give either the number of values or a step, not both");
+  CHECK(values_problem("0..8:log") ==
+        "\"0..8:log\" is not a valid range: the ends of a log scale must be above 0");
   CHECK(values_problem("1..4/9") ==
-        "\"1..4/9\" is no range: as whole numbers two of them are 1; ask for fewer, or write ends with a "
-        "decimal "
-        "point");
+        "\"1..4/9\" is not a valid range: two of its values round to 1; ask for fewer values, or write "
+        "the ends with a decimal point");
   CHECK(values_problem("0.000000000001..100000000000000:1") ==
-        "\"0.000000000001..100000000000000:1\" is no range: its numbers have too many digits");
+        "\"0.000000000001..100000000000000:1\" is not a valid range: its numbers have too many digits");
   CHECK(values_problem("1,0.1..0.5") ==
-        "\"0.1..0.5\" is no range: beside other values say how many, for example 0.1..0.5/5");
+        "\"0.1..0.5\" is not a valid range: a range in a list must include its number of values, for example "
+        "0.1..0.5/5");
 }
 
 }  // namespace goodput

@@ -85,13 +85,14 @@ TEST_CASE("expression: names come in the order in which they come up, and one al
 
 TEST_CASE("expression: what is none says where") {
   CHECK(value_of_text("128 +") ==
-        "\"128 +\" is no expression: want a number, a name or a parenthesis at its end");
-  CHECK(value_of_text("1 2") == "\"1 2\" is no expression: want an operator at \"2\"");
-  CHECK(value_of_text("(1 + 2") == "\"(1 + 2\" is no expression: want a closing parenthesis at its end");
-  CHECK(value_of_text("2 ^ 3") == "\"2 ^ 3\" is no expression: want an operator at \"^ 3\"");
-  CHECK(value_of_text("1 / (spares - 8)") == "1 / (spares - 8) is no finite number");
+        "\"128 +\" is not a valid expression: expected a number, a name or a parenthesis at the end");
+  CHECK(value_of_text("1 2") == "\"1 2\" is not a valid expression: expected an operator at \"2\"");
+  CHECK(value_of_text("(1 + 2") ==
+        "\"(1 + 2\" is not a valid expression: expected a closing parenthesis at the end");
+  CHECK(value_of_text("2 ^ 3") == "\"2 ^ 3\" is not a valid expression: expected an operator at \"^ 3\"");
+  CHECK(value_of_text("1 / (spares - 8)") == "1 / (spares - 8) is not a finite number");
   CHECK(value_of_text(std::string(100, '(') + "1" + std::string(100, ')')) ==
-        "is nested too deeply for an expression");
+        "the expression is nested too deeply");
 }
 
 TEST_CASE("expression: numbers are written in the fewest digits") {

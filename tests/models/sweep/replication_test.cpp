@@ -88,14 +88,14 @@ TEST_CASE("replication: with a rule each policy has as many as it takes, and the
 TEST_CASE("replication: what is not reached with the most trials is said") {
   const Replicated result = replicated({1, rule_of("samples±0.0001%"), 50});
   CHECK(sizes(result) == std::vector<std::size_t>{50, 50, 50, 0});
-  CHECK(result.not_reached[0].starts_with("after 50 trials samples ±"));
-  CHECK(result.not_reached[0].ends_with(" %, not ±0.0001 %"));
+  CHECK(result.not_reached[0].starts_with("after 50 trials, samples is known to ±"));
+  CHECK(result.not_reached[0].ends_with(" %, not to ±0.0001 %"));
   CHECK(result.not_reached[3].empty());
   // Nothing has a price: more trials change nothing.
   const Replicated cost = replicated({1, rule_of("cost±1%"), 1000});
   CHECK(sizes(cost) == std::vector<std::size_t>{20, 20, 20, 0});
   CHECK(cost.not_reached[0] ==
-        "after 20 trials cost has no value in some trial, so that no number of trials makes it exact");
+        "after 20 trials, cost has no value in some trials, so more trials cannot make it precise");
 }
 
 TEST_CASE("replication: a ratio is of two policies, and the others have the first trials alone") {
@@ -121,7 +121,7 @@ TEST_CASE("replication: a program that fails in a later trial is out, and the ot
     const auto not_reached = replicate({1, rule_of(rule), 50}, *runs);
     REQUIRE(not_reached);
     CHECK((*not_reached)[1] == "");
-    CHECK(runs->refusal(1).ends_with("at start_run of trial 25: ended with exit code 0"));
+    CHECK(runs->refusal(1).ends_with(" during start_run of trial 25: exited with code 0"));
     CHECK(runs->trials(0).size() > 20);
     CHECK(runs->trials(1).empty());
   }
@@ -133,7 +133,8 @@ TEST_CASE("replication: the policies of a ratio are found, whatever is in their 
   CHECK(find_rule_policies("a/b/c", known).value() == std::pair<std::size_t, std::size_t>{0, 1});
   CHECK(find_rule_policies("c/a", known).value() == std::pair<std::size_t, std::size_t>{3, 0});
   CHECK(find_rule_policies("a/x", known).error().what ==
-        "a/x: want two of the policies that run, with a slash between: a, b/c, a/b, c");
+        "expected two of the policies that run, separated by a slash, found a/x; the policies are a, b/c, "
+        "a/b, c");
   CHECK_FALSE(find_rule_policies("a/a", known));
 }
 

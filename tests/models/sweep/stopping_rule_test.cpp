@@ -49,14 +49,14 @@ TEST_CASE("stopping rule: a metric, perhaps of two policies, and a percentage") 
 
 TEST_CASE("stopping rule: what is none") {
   CHECK(rule_problem("cost") ==
-        "\"cost\" is no rule: want METRIC±X% or METRIC:A/B±X%, for example cost±0.2%");
+        "\"cost\" is not a valid rule: expected METRIC±X% or METRIC:A/B±X%, for example cost±0.2%");
   CHECK(rule_problem("cost±0.2") ==
-        "\"cost±0.2\" is no rule: want METRIC±X% or METRIC:A/B±X%, for example cost±0.2%");
+        "\"cost±0.2\" is not a valid rule: expected METRIC±X% or METRIC:A/B±X%, for example cost±0.2%");
   CHECK(rule_problem("cost:a±1%") ==
-        "\"cost:a±1%\" is no rule: want METRIC±X% or METRIC:A/B±X%, for example cost±0.2%");
-  CHECK(rule_problem("cost±0%") == "\"0\" percent: want a number above 0 and up to 100");
-  CHECK(rule_problem("cost±x%") == "\"x\" percent: want a number above 0 and up to 100");
-  CHECK(rule_problem("costs±1%").starts_with("no metric \"costs\"; did you mean \"cost\"?"));
+        "\"cost:a±1%\" is not a valid rule: expected METRIC±X% or METRIC:A/B±X%, for example cost±0.2%");
+  CHECK(rule_problem("cost±0%") == "the percentage must be above 0 and at most 100, not \"0\"");
+  CHECK(rule_problem("cost±x%") == "the percentage must be above 0 and at most 100, not \"x\"");
+  CHECK(rule_problem("costs±1%").starts_with("unknown metric \"costs\"; did you mean \"cost\"?"));
 }
 
 TEST_CASE("stopping rule: reached once half the interval is within the percentage of the mean") {
@@ -69,7 +69,7 @@ TEST_CASE("stopping rule: reached once half the interval is within the percentag
   CHECK(wide.is_reached(estimate));
   const StoppingRule narrow = StoppingRule::parse("cost±0.4%").value();
   CHECK_FALSE(narrow.is_reached(estimate));
-  CHECK(narrow.shortfall(estimate) == "cost ±0.48 %, not ±0.4 %");
+  CHECK(narrow.shortfall(estimate) == "cost is known to ±0.48 %, not to ±0.4 %");
 }
 
 TEST_CASE("stopping rule: the same in every trial is exact") {
@@ -82,13 +82,13 @@ TEST_CASE("stopping rule: what a single trial, or a skewed lot of them, says is 
   const StoppingRule rule = StoppingRule::parse("cost±100%").value();
   CHECK_FALSE(rule.is_reached(rule.estimate(trials_of_cost({5})).value()));
   CHECK(rule.shortfall(rule.estimate(trials_of_cost({5}))) ==
-        "cost: has no bounded interval yet, not ±100 %");
+        "the interval of cost is still unbounded, not ±100 %");
   std::vector<double> skewed(30, 10.0);
   skewed[7] = 40;
   const Estimate estimate = rule.estimate(trials_of_cost(skewed)).value();
   CHECK(rule.excess(estimate) < 1);
   CHECK_FALSE(rule.is_reached(estimate));
-  CHECK(rule.shortfall(estimate) == "cost: its values are so skewed that ±100 % cannot be relied on yet");
+  CHECK(rule.shortfall(estimate) == "the values of cost are too skewed to rely on ±100 % yet");
 }
 
 TEST_CASE("stopping rule: a trial without the value leaves nothing to estimate") {
@@ -96,7 +96,7 @@ TEST_CASE("stopping rule: a trial without the value leaves nothing to estimate")
   trials[3].cost_usd.reset();
   const StoppingRule rule = StoppingRule::parse("cost±1%").value();
   CHECK_FALSE(rule.estimate(trials));
-  CHECK(rule.shortfall({}) == "cost has no value in some trial, so that no number of trials makes it exact");
+  CHECK(rule.shortfall({}) == "cost has no value in some trials, so more trials cannot make it precise");
 }
 
 TEST_CASE("stopping rule: the ratio of policies is exact where the failures do the same to both") {

@@ -48,18 +48,19 @@ TEST_CASE("sweep axis: of a pointer, of several, of a variable") {
 }
 
 TEST_CASE("sweep axis: spares are whole numbers of nodes, 0 or more") {
-  const std::string wanted = ": want whole numbers of nodes, 0 or more";
+  const std::string wanted = "/values: spares must be whole numbers of nodes, 0 or more, not ";
   CHECK(axis_problem("spares=0..8:2,3").empty());
   CHECK(axis_problem("spares=0..8").empty());
   CHECK(axis_problem("spares=2..8:log").empty());
-  CHECK(axis_problem("spares=-1") == "/values: spares cannot be -1" + wanted);
-  CHECK(axis_problem("spares=0,-1,2") == "/values: spares cannot be -1" + wanted);
-  CHECK(axis_problem("spares=-2..2") == "/values: spares cannot be -2" + wanted);
-  CHECK(axis_problem("spares=0.5..3:0.5") == "/values: spares cannot be 0.5" + wanted);
-  CHECK(axis_problem("spares=few") == "/values: spares cannot be \"few\"" + wanted);
+  CHECK(axis_problem("spares=-1") == wanted + "-1");
+  CHECK(axis_problem("spares=0,-1,2") == wanted + "-1");
+  CHECK(axis_problem("spares=-2..2") == wanted + "-2");
+  CHECK(axis_problem("spares=0.5..3:0.5") == wanted + "0.5");
+  CHECK(axis_problem("spares=few") == wanted + "\"few\"");
   // A latin design draws from a range: not from one of all numbers.
-  CHECK(axis_problem("spares=-2..8:log") == "\"-2..8:log\" is no range: a log scale wants ends above 0");
-  CHECK(axis_problem("spares=0.0..10.0") == "/values: spares cannot be 6.18" + wanted);
+  CHECK(axis_problem("spares=-2..8:log") ==
+        "\"-2..8:log\" is not a valid range: the ends of a log scale must be above 0");
+  CHECK(axis_problem("spares=0.0..10.0") == wanted + "6.18");
   // A variable of that name that the file says more of may be anything.
   CHECK(
       axis_file_problem({{"name", "spares"}, {"values", {-1, "few"}}, {"sets", {{"/x", "spares"}}}}).empty());
@@ -80,36 +81,43 @@ TEST_CASE("sweep axis: a file says the same") {
 }
 
 TEST_CASE("sweep axis: what is wrong with it") {
-  const std::string want = "want POINTER=VALUES, for example /failures/mtbf_hours=10,100, or spares=0..8";
+  const std::string want = "expected POINTER=VALUES, for example /failures/mtbf_hours=10,100, or spares=0..8";
   CHECK(axis_problem("/nodes") == want);
   CHECK(axis_problem("=3") == want);
-  CHECK(axis_problem("/nodes,/x=1,2") == "/values: has 1, want arrays of 2: one value a pointer");
-  CHECK(axis_problem("/nodes,/x=0..8:log") == "\"0..8:log\" is no range: a log scale wants ends above 0");
-  CHECK(axis_problem("/nodes,/x=1..8:log") == "/values: is a range, want arrays of 2: one value a pointer");
-  CHECK(axis_problem("failures/p=1") ==
-        "/name: \"failures/p\" is no pointer: one begins with a slash, as /failures/mtbf_hours");
-  CHECK(axis_problem("2x=1") ==
-        "/name: \"2x\" is no name for a variable: want letters, digits and underscores, not plan_nodes");
-  CHECK(axis_problem("plan_nodes=1") ==
-        "/name: \"plan_nodes\" is no name for a variable: want letters, digits and underscores, not "
-        "plan_nodes");
-  CHECK(axis_file_problem({{"values", {1}}}) ==
-        "s.json /vary/0: want one of pointer, pointers and name, to say what varies");
-  CHECK(axis_file_problem({{"pointer", "nodes"}, {"values", {1}}}) ==
-        "s.json /vary/0/pointer: \"nodes\" is no pointer: one begins with a slash, as /failures/mtbf_hours");
-  CHECK(axis_file_problem({{"pointer", "/nodes"}, {"values", {1}}, {"sets", {{"/x", "1"}}}}) ==
-        "s.json /vary/0/sets: follows from variables: give the axis a name, not a pointer");
+  CHECK(axis_problem("/nodes,/x=1,2") ==
+        "/values: has 1, but each value must be an array of 2, one value per pointer");
+  CHECK(axis_problem("/nodes,/x=0..8:log") ==
+        "\"0..8:log\" is not a valid range: the ends of a log scale must be above 0");
+  CHECK(axis_problem("/nodes,/x=1..8:log") ==
+        "/values: is a range, but each value must be an array of 2, one value per pointer");
   CHECK(
-      axis_file_problem({{"name", "a"}, {"values", {1}}, {"sets", {{"/x", "1 +"}}}}) ==
-      "s.json /vary/0/sets/~1x: \"1 +\" is no expression: want a number, a name or a parenthesis at its end");
+      axis_problem("failures/p=1") ==
+      "/name: \"failures/p\" is not a pointer; a pointer begins with a slash, such as /failures/mtbf_hours");
+  CHECK(axis_problem("2x=1") ==
+        "/name: \"2x\" is not a valid name for a variable; use letters, digits and underscores, but not "
+        "plan_nodes");
+  CHECK(axis_problem("plan_nodes=1") ==
+        "/name: \"plan_nodes\" is not a valid name for a variable; use letters, digits and underscores, but "
+        "not plan_nodes");
+  CHECK(
+      axis_file_problem({{"values", {1}}}) ==
+      "s.json /vary/0: must have exactly one of pointer, pointers or name, which says what the axis varies");
+  CHECK(axis_file_problem({{"pointer", "nodes"}, {"values", {1}}}) ==
+        "s.json /vary/0/pointer: \"nodes\" is not a pointer; a pointer begins with a slash, such as "
+        "/failures/mtbf_hours");
+  CHECK(axis_file_problem({{"pointer", "/nodes"}, {"values", {1}}, {"sets", {{"/x", "1"}}}}) ==
+        "s.json /vary/0/sets: depends on variables; give the axis a name, not a pointer");
+  CHECK(axis_file_problem({{"name", "a"}, {"values", {1}}, {"sets", {{"/x", "1 +"}}}}) ==
+        "s.json /vary/0/sets/~1x: \"1 +\" is not a valid expression: expected a number, a name or a "
+        "parenthesis at the end");
   CHECK(axis_file_problem({{"name", "a"}, {"values", {1}}, {"sets", {{"/x", 1}}}}) ==
-        "s.json /vary/0/sets/~1x: is 1, want text: \"128 + spares\"");
+        "s.json /vary/0/sets/~1x: must be a string such as \"128 + spares\", not 1");
   CHECK(axis_file_problem({{"name", "a"}, {"values", {1}}, {"sets", 1}}) ==
-        "s.json /vary/0/sets: is 1, want an object: expressions by pointer");
+        "s.json /vary/0/sets: must be an object of expressions by pointer, not 1");
   CHECK(axis_file_problem({{"name", "a"}, {"values", 1}}) ==
-        "s.json /vary/0/values: is 1, want text as of the command line, or an array of values");
+        "s.json /vary/0/values: must be a string as on the command line, or an array of values, not 1");
   CHECK(axis_file_problem({{"name", "a"}, {"values", "1,,2"}}) ==
-        "s.json /vary/0/values: has an empty value; write \"\" for the empty text");
+        "s.json /vary/0/values: has an empty value; write \"\" for an empty string");
 }
 
 }  // namespace goodput

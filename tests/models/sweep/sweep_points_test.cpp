@@ -147,8 +147,8 @@ TEST_CASE("sweep points: pointers follow from variables of all axes") {
 TEST_CASE("sweep points: an expression without a value is the point's problem") {
   SweepConfig sweep = sweep_of({"n=0,x,2"});
   add_sets(sweep, 0, "/nodes", "8 / n");
-  CHECK(changes_of(sweep, 0) == "/nodes of the sweep: 8 / n is no finite number");
-  CHECK(changes_of(sweep, 1) == "/nodes of the sweep: n is \"x\", no number to reckon with");
+  CHECK(changes_of(sweep, 0) == "/nodes of the sweep: 8 / n is not a finite number");
+  CHECK(changes_of(sweep, 1) == "/nodes of the sweep: n is \"x\", which is not a number");
   CHECK(changes_of(sweep, 2) == "/nodes=4 ");
 }
 
@@ -167,7 +167,7 @@ TEST_CASE("sweep points: a shard is where a point's values say, whatever other p
 }
 
 TEST_CASE("sweep points: too many are refused before they are made") {
-  const std::string remedy = ", more than 1000000: leave out values, or draw points by a latin design";
+  const std::string remedy = ", more than 1000000; remove values, or use a latin design";
   CHECK(points_problem(sweep_of({"/a=0..1000000000000"})) ==
         "/vary: the sweep has 1000000000001 points" + remedy);
   CHECK(points_problem(sweep_of({"/a=0..999999", "/b=0..999999", "/c=1,2"})) ==
@@ -177,20 +177,17 @@ TEST_CASE("sweep points: too many are refused before they are made") {
 
 TEST_CASE("sweep points: what contradicts itself") {
   CHECK(points_problem(sweep_of({"/a=0.1..0.5"})) ==
-        "/vary/0/values: /a is a range without a number of values, which only a latin design takes; this is "
-        "a grid: "
-        "say how many, for example 0.1..0.5/5");
+        "/vary/0/values: /a is a range without a number of values, which only a latin design supports, not a "
+        "grid; give the number, for example 0.1..0.5/5");
   CHECK(points_problem(sweep_of({"/a=1,2", "/b=1..3"}, SweepDesign::kList)) ==
-        "/vary: /a has 2 values and /b has 3; a list takes the first of each, then the second, so give as "
-        "many");
+        "/vary: /a has 2 values and /b has 3; a list design needs the same number of values for every axis");
   CHECK(points_problem(sweep_of({"/a=1,2"}, SweepDesign::kLatin)) ==
-        "/points: a latin design wants to know how many points to draw: give points");
-  CHECK(points_problem(sweep_of({"/a=1,2", "/a=3"})) == "/vary: sets \"/a\" twice");
-  CHECK(points_problem(sweep_of({"/nodes=1,2", "spares=3"})) == "/vary: sets \"/nodes\" twice");
+        "/points: a latin design needs the number of points to draw; give points");
+  CHECK(points_problem(sweep_of({"/a=1,2", "/a=3"})) == "/vary: varies or sets \"/a\" twice");
+  CHECK(points_problem(sweep_of({"/nodes=1,2", "spares=3"})) == "/vary: varies or sets \"/nodes\" twice");
   CHECK(points_problem(sweep_of({"spars=3"})) ==
-        "/vary/0: nothing follows from the variable \"spars\"; did you mean \"spares\"?; a pointer begins "
-        "with a "
-        "slash, what follows from a variable is said by sets in the file of a sweep");
+        "/vary/0: nothing depends on the variable \"spars\"; did you mean \"spares\"?; pointers begin with a "
+        "slash, and variables are used by \"sets\" in a sweep file");
   SweepConfig unknown = sweep_of({"active=1,2"});
   add_sets(unknown, 0, "/nodes", "activ + 1");
   CHECK(points_problem(unknown) == "/vary/0/sets: no variable \"activ\"; did you mean \"active\"?");

@@ -140,14 +140,12 @@ TEST_CASE("synthetic trace: what NDTimeline cannot show is refused by field") {
   plan.parallel.global_batch = 8;
   plan.parallel.overlap_p2p = true;
   CHECK(step_of(plan).error().message() ==
-        "plan.json /parallel/overlap_p2p: is true, but in NDTimeline's traces a receive waits for the pass "
-        "before its "
-        "own; set it to false");
+        "plan.json /parallel/overlap_p2p: must be false for NDTimeline traces, in which a receive starts "
+        "only after the previous pass has ended");
   plan.parallel.schedule = "zb-h1";
   CHECK(step_of(plan).error().message() ==
-        "plan.json /parallel/schedule: is \"zb-h1\", whose ops NDTimeline has no names for; a trace needs "
-        "gpipe, 1f1b or "
-        "interleaved");
+        "plan.json /parallel/schedule: is \"zb-h1\", but NDTimeline has no names for its ops; a trace needs "
+        "gpipe, 1f1b or interleaved");
 }
 
 TEST_CASE("synthetic trace: ops that float32 cannot tell apart, and traces without end, are refused") {
@@ -156,16 +154,16 @@ TEST_CASE("synthetic trace: ops that float32 cannot tell apart, and traces witho
     if (step.ops[op].type == OpType::kForwardRecv)
       step.value_s[op] = 100;  // late enough that float32 is coarse
   }
-  CHECK(error_of(synthesize(step, {}, {2, 0}, 1))
-            .starts_with("the ops are too short for recorded times: in float32, 80"));
+  CHECK(
+      error_of(synthesize(step, {}, {2, 0}, 1)).starts_with("the ops are too short for recorded times: 80"));
   std::fill(step.value_s.begin(), step.value_s.end(), 0.0);
   CHECK(error_of(synthesize(step, {}, {2, 0}, 1)).starts_with("the ops are too short for recorded times"));
   const SyntheticStep fine = testing::even_step({.dp = 8, .pp = 4, .micro_batches = 8});
   CHECK(error_of(synthesize(fine, {}, {1'000'000, 0}, 1)) ==
-        "186 ops in each of 1000000 steps and 8 replicas are 1.49e+09 rows, more than 5e+07; write fewer "
+        "186 ops in each of 1000000 steps and 8 replicas make 1.49e+09 rows, more than 5e+07; write fewer "
         "steps");
   CHECK(error_of(synthesize(fine, {SlowWorker{9, 0, 2}}, {2, 0}, 1)) ==
-        "/0/dp: is 9, but the job has 8 data-parallel ranks, from 0 on");
+        "/0/dp: is 9, but the job has only 8 data-parallel ranks, numbered from 0");
 }
 
 TEST_CASE("synthetic trace: a step of an hour, a thousand replicas, and instant messages are fine") {
