@@ -63,8 +63,8 @@ std::vector<ListKind> list_kinds() {
                        GOODPUT_TRY(const config::Library library, config_library(context));
                        if (library.folders.empty()) {
                          return Error{
-                             "no configs came with this program: there is no share/goodput/configs above it; "
-                             "name a folder with --configs",
+                             "this program has no shipped configs: no folder above it has "
+                             "share/goodput/configs; name a folder with --configs",
                              {}};
                        }
                        return list_configs(kind, library);
@@ -86,7 +86,7 @@ class ListCommand final : public Command {
   Result<ExitCode> run(const CommandContext& context) override {
     if (what_.empty()) return show_help(context);
     const std::vector<ListKind> kinds = list_kinds();
-    GOODPUT_TRY(const ListKind kind, find_named<ListKind>(kinds, "kind of thing to list", what_));
+    GOODPUT_TRY(const ListKind kind, find_named<ListKind>(kinds, "kind of list", what_));
     GOODPUT_TRY(const Listing listing, kind.list(context));
     OrderedJson result = begin_json_result("list", context, {});
     result[what_] = OrderedJson::array();
@@ -109,7 +109,7 @@ class ListCommand final : public Command {
  private:
   static Result<ExitCode> show_help(const CommandContext& context) {
     if (context.options.wants_result())
-      return Error{"--json and --report want something to list: see goodput list", {}};
+      return Error{"--json and --report need something to list; see goodput list --help", {}};
     for (const CommandHelp& command : context.program().commands) {
       if (command.word() == "list") context.print(help_text(command, context.terminal.width));
     }
@@ -123,7 +123,7 @@ class ListCommand final : public Command {
 
 CommandInfo command_list() {
   return {.name = "list",
-          .summary = "what is built in, one line each",
+          .summary = "List built-in models, formats and policies, and the configs available by name",
           .example = "goodput list formats",
           .make = make_command<ListCommand>};
 }

@@ -57,7 +57,7 @@ int main(int argc, char** argv) {
   } catch (const goodput::InternalError& error) {
     fmt::print(stderr, "internal error: {}; please report it\n", error.what());
   } catch (const std::exception& error) {
-    fmt::print(stderr, "internal error: unexpected {}; please report it\n", error.what());
+    fmt::print(stderr, "internal error: unexpected exception: {}; please report it\n", error.what());
   }
   return exit_status(ExitCode::kOurBug);
 }

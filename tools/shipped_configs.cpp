@@ -80,8 +80,8 @@ Result<std::string> describe_stack(const std::string& file, const config::Librar
   for (const GpuFactors& some : stack.gpu_factors)
     gpus.insert(gpus.end(), some.gpus.begin(), some.gpus.end());
   if (!factors.empty()) {
-    text += fmt::format("; {} of a lone kernel", fmt::join(factors, ", "));
-    if (!gpus.empty()) text += fmt::format(", others on {}", fmt::join(gpus, ", "));
+    text += fmt::format("; speed relative to a kernel run alone: {}", fmt::join(factors, ", "));
+    if (!gpus.empty()) text += fmt::format(" (different on {})", fmt::join(gpus, ", "));
   }
   return fmt::format("{}; compared with {} measured steps", text, rows);
 }
@@ -147,8 +147,9 @@ Result<std::string> describe_failures(const std::string& file, const config::Lib
 
 Result<std::string> describe_routing(const std::string& file, const config::Library& /*library*/) {
   GOODPUT_TRY(const RoutingModel model, config::read<RoutingModel>(file));
-  return fmt::format("{} layers x {} experts, top {}, {} iterations from {} on, one in {}", model.layers,
-                     model.experts, model.top_k, model.iterations, model.first_iteration, model.interval);
+  return fmt::format("{} layers x {} experts, top {}, {} iterations recorded, starting at {} in steps of {}",
+                     model.layers, model.experts, model.top_k, model.iterations, model.first_iteration,
+                     model.interval);
 }
 
 // The scenario, how many points, what varies. A Latin hypercube is drawn by the seed of a run.
@@ -179,7 +180,7 @@ Result<std::string> describe_fleet(const std::string& file, const config::Librar
   std::vector<std::string> causes;
   for (const FleetCause& cause : mixture.causes)
     causes.push_back(fmt::format("{:g} % {}", 100 * cause.share, kStragglerKinds[cause.kind]));
-  return fmt::format("jobs of {} shapes; {}", mixture.shapes.size(), fmt::join(causes, ", "));
+  return fmt::format("jobs in {} shapes; {}", mixture.shapes.size(), fmt::join(causes, ", "));
 }
 
 }  // namespace

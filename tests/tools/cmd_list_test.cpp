@@ -145,9 +145,8 @@ TEST_CASE("list: a kind of which there is none says where it looked; a wrong fol
   const std::string folder = configs.path().string();
   CHECK(message_of("suites", folder) ==
         "error: --configs: \"" + folder +
-            "\" has no configs in it; want a folder that holds models, "
-            "clusters, stacks, plans, scenarios, sweeps, questions, calibration, "
-            "routing, suites, failures, fleets, alerts\n");
+            "\" contains no configs; name a folder that has at least one of models, clusters, stacks, plans, "
+            "scenarios, sweeps, questions, calibration, routing, suites, failures, fleets, alerts\n");
   fs::create_directory(configs.path() / "suites");
   const auto kinds = config_kinds();
   const auto suites =

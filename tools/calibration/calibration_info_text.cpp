@@ -31,7 +31,7 @@ std::string stated_flag(std::optional<bool> value, std::string_view name) {
 }
 
 std::string machine_line(const MeasuredMachine& machine) {
-  return listed({machine.gpus > 0 ? fmt::format("{} a node", machine.gpus) : "",
+  return listed({machine.gpus > 0 ? fmt::format("{} GPUs per node", machine.gpus) : "",
                  machine.multiprocessors > 0 ? fmt::format("{} SMs", machine.multiprocessors) : "",
                  stated_number(machine.memory_gib, "", "GiB"), stated_number(machine.sm_mhz, "", "MHz"),
                  stated_number(machine.memory_mhz, "memory at ", "MHz"),
@@ -44,9 +44,9 @@ std::string head(const Calibration& calibration, const std::string& file) {
   std::size_t points = 0;
   for (const Measurement& table : calibration.ops) points += table.points.size();
   const MeasuredMachine& machine = calibration.machine;
-  std::string text = fmt::format("{}: {}, {} of {}", on_one_line(file), on_one_line(machine.gpu),
+  std::string text = fmt::format("{}: {}, {} with {}", on_one_line(file), on_one_line(machine.gpu),
                                  counted(calibration.ops.size(), "table"), counted(points, "point"));
-  if (!calibration.checks.empty()) text += ", " + counted(calibration.checks.size(), "step") + " that ran";
+  if (!calibration.checks.empty()) text += ", " + counted(calibration.checks.size(), "measured step");
   text += "\n";
   bool is_first = true;
   const auto line = [&](std::string_view label, const std::string& value) {
@@ -54,12 +54,12 @@ std::string head(const Calibration& calibration, const std::string& file) {
     text += fmt::format("{}{:<11} {}\n", std::exchange(is_first, false) ? "\n" : "", label, value);
   };
   line("machine", machine_line(machine));
-  line("stands for", listed(machine.stands_for));
+  line("also for", listed(machine.stands_for));
   line("source", on_one_line(calibration.source));
   line("measured", listed({calibration.run.utc, stated_text(calibration.run.git, "revision ")}));
   const MeasuredCeilings& best = calibration.ceilings;
   line("ceilings", listed({stated_number(best.copy_1r1w_gb_per_s, "copy ", "GB/s"),
-                           stated_number(best.copy_1r8w_gb_per_s, "1 read 8 written ", "GB/s"),
+                           stated_number(best.copy_1r8w_gb_per_s, "1-to-8 copy ", "GB/s"),
                            stated_number(best.gemm_bf16_tflops, "bf16 GEMM ", "TFLOP/s")}));
   return text;
 }
@@ -74,7 +74,8 @@ std::string sizes_text(const Measurement& table) {
 }
 
 std::string tables_text(const std::vector<TableInfo>& infos) {
-  std::vector<TextRow> rows = {{"table", "sizes", "points", "unsteady", "tier", "left out", "at worst"}};
+  std::vector<TextRow> rows = {
+      {"table", "sizes", "points", "unsteady", "tier", "interpolation error", "max error"}};
   for (const TableInfo& info : infos) {
     rows.push_back({table_name(info.table), sizes_text(info.table),
                     fmt::format("{}", info.table.points.size()), fmt::format("{}", info.unsteady),
@@ -88,14 +89,14 @@ std::string tables_text(const std::vector<TableInfo>& infos) {
 
 std::string rate_text(const TableInfo& info, const FittedSegment& segment) {
   const std::string_view key = size_key(info.table.op);
-  if (key != "bytes") return fmt::format("{:.4g} us a {}", segment.beta, key == "m" ? "row" : "token");
+  if (key != "bytes") return fmt::format("{:.4g} us per {}", segment.beta, key == "m" ? "row" : "token");
   const std::optional<double> rate = info.bus_gb_per_s(segment);
   if (!rate) return "-";
   return fmt::format("{:.4g} GB/s{}", *rate, is_collective(info.table.op) ? " bus" : "");
 }
 
 std::string fits_text(const std::vector<TableInfo>& infos) {
-  std::vector<TextRow> rows = {{"line", "from", "to", "alpha", "rate", "at worst"}};
+  std::vector<TextRow> rows = {{"fitted line", "from", "to", "alpha", "rate", "max error"}};
   for (const TableInfo& info : infos) {
     std::string name = table_name(info.table);
     for (const FittedSegment& segment : info.fit) {
@@ -112,7 +113,7 @@ std::string fits_text(const std::vector<TableInfo>& infos) {
 std::string calibration_info_text(const Calibration& calibration, const std::string& file) {
   const std::vector<TableInfo> infos = table_infos(calibration);
   std::string text = head(calibration, file);
-  if (infos.empty()) return text + "\nNo tables\n";
+  if (infos.empty()) return text + "\nNo tables.\n";
   text += "\n" + tables_text(infos) + fits_text(infos);
   text += fmt::format("\nLowest tier: {}\n", to_string(lowest_tier_of(calibration)));
   return text;

@@ -22,8 +22,8 @@
 #include "tools/cli/command.h"
 #include "tools/cli/config_files.h"
 #include "tools/cli/json_result.h"
+#include "tools/cli/key_notes.h"
 #include "tools/cli/output_file.h"
-#include "tools/cli/unused_keys.h"
 
 namespace goodput {
 namespace {
@@ -70,7 +70,7 @@ Result<PlanOfInfo> read_plan(const CalibrationInfoOptions& options, const Calibr
   GOODPUT_TRY(const std::string file, config_file(options.plan, kPlanFiles, library, context));
   GOODPUT_TRY(TrainingPlan plan, read_training_plan(file, library));
   note_shadowed(plan.sources, context);
-  for (const std::string& line : unused_key_lines(plan.unused, plan.file)) context.note(line);
+  for (const std::string& line : key_note_lines(plan.unused, plan.file)) context.note(line);
   Result<PlanGaps> gaps = find_plan_gaps(plan, input.calibration, context.options.seed,
                                          static_cast<unsigned>(context.options.jobs));
   if (!gaps) return gaps.error().in_file(input.path);
@@ -147,7 +147,7 @@ Result<ExitCode> run_calibration_compare(const CalibrationPairOptions& options,
   const auto compared = compare_calibrations(pair.first.calibration, pair.second.calibration, *tolerance);
   if (!compared)
     return Error{
-        fmt::format("has no table and size in common with {}: there is nothing to compare", pair.first.path),
+        fmt::format("has no table and size in common with {}; there is nothing to compare", pair.first.path),
         {.file = pair.second.path}};
   const ComparedNames names{pair.first.path, pair.second.path};
   context.print(comparison_text(*compared, names));
@@ -169,9 +169,9 @@ Status write_merged(const MergedCalibration& merged, const CalibrationPairOption
   GOODPUT_TRY_STATUS(write_text_atomically(options.out, text));
   const std::size_t tables = merged.calibration.ops.size();
   const MergedCounts& more = merged.from_second;
-  context.print(fmt::format("{}: {}, {} of {} and {} of {}; {} in both\n", options.out,
-                            counted(tables, "table"), tables - more.tables, options.first, more.tables,
-                            options.second, more.known));
+  context.print(fmt::format("Wrote {} with {}: {} from {}, {} from {}; {} in both, kept from the first\n",
+                            options.out, counted(tables, "table"), tables - more.tables, options.first,
+                            more.tables, options.second, more.known));
   return Ok{};
 }
 
@@ -200,19 +200,21 @@ Result<ExitCode> run_calibration_merge(const CalibrationPairOptions& options, co
 class CalibrationCommand final : public Command {
  public:
   void configure(Options& options) override {
-    info_options_ = options.add_subcommand("info", "What a calibration holds, and how smooth its tables are");
+    info_options_ = options.add_subcommand("info", "Describe a calibration and how smooth its tables are");
     add_file(*info_options_, "file", info_.file, "FILE");
     info_options_
-        ->add("--plan", info_.plan, "PLAN", "Say what a step of this plan asks for and FILE has no table of")
+        ->add("--plan", info_.plan, "PLAN",
+              "Also list the operations of this plan's step for which FILE has no table")
         .listed("plans");
     compare_options_ = options.add_subcommand(
-        "compare", "Times of B over those of A; exit code 3 where some are further off");
+        "compare",
+        "Compare the times in B with those in A; exit with 3 if any differs by more than --tolerance");
     add_pair(*compare_options_, compare_);
     compare_options_->add("--tolerance", compare_.tolerance, "PERCENT",
-                          "How far a time of B may be from that of A (default 5%)");
-    Options merge = options.add_subcommand("merge", "A, and what B has besides, as one file");
+                          "Maximum difference between a time in B and the same time in A (default 5%)");
+    Options merge = options.add_subcommand("merge", "Write one file with all of A, plus what only B has");
     add_pair(merge, merge_);
-    merge.add("--out", merge_.out, "FILE", "The calibration to write (-: stdout)").output().required();
+    merge.add("--out", merge_.out, "FILE", "Calibration file to write (- for stdout)").output().required();
   }
 
   Result<ExitCode> run(const CommandContext& context) override {
@@ -224,7 +226,7 @@ class CalibrationCommand final : public Command {
  private:
   static void add_file(Options& options, const std::string& name, std::string& file,
                        const std::string& value) {
-    options.add(name, file, value, "A calibration: a name that goodput list calibrations prints, or a file")
+    options.add(name, file, value, "Calibration: a name from goodput list calibrations, or a file")
         .listed("calibrations")
         .required();
   }
@@ -244,7 +246,7 @@ class CalibrationCommand final : public Command {
 
 CommandInfo command_calibration() {
   return {.name = "calibration",
-          .summary = "what a calibration file holds; two of them against each other, and as one",
+          .summary = "Describe, compare and merge calibration files",
           .example =
               "goodput calibration info h200-public --plan llama3-8b-h100\n"
               "goodput calibration compare before.json after.json --tolerance 5%\n"

@@ -56,8 +56,8 @@ OrderedJson only_json(const std::vector<const Measurement*>& tables) {
 
 std::string comparison_text(const CalibrationComparison& comparison, const ComparedNames& names) {
   const std::string tolerance = fmt::format("{:.6g} %", 100 * comparison.tolerance);
-  std::vector<TextRow> rows = {{"second over first", "common", "mean", "farthest", "at",
-                                "beyond " + tolerance, "only 1st", "only 2nd"}};
+  std::vector<TextRow> rows = {{"time in B / time in A", "common", "mean", "farthest", "at",
+                                "beyond " + tolerance, "only in A", "only in B"}};
   for (const ComparedTable& compared : comparison.tables) {
     rows.push_back({table_name(compared.table), fmt::format("{}", compared.common)});
     TextRow& row = rows.back();
@@ -71,12 +71,14 @@ std::string comparison_text(const CalibrationComparison& comparison, const Compa
     row.push_back(fmt::format("{}", compared.only_first));
     row.push_back(fmt::format("{}", compared.only_second));
   }
-  std::string text = aligned(rows);
-  text += only_text(comparison.only_first, names.first) + only_text(comparison.only_second, names.second);
   const double share = static_cast<double>(comparison.beyond) / static_cast<double>(comparison.common);
-  text += fmt::format("\n{} in both: {} in the geometric mean, {} ({}) beyond {}\n",
-                      counted(comparison.common, "point"), ratio_text(comparison.geometric_mean),
-                      comparison.beyond, percent_text(share), tolerance);
+  std::string text = fmt::format(
+      "{} (B) takes {}x as long as {} (A), in the geometric mean of {}. Points that differ by more than {}: "
+      "{} ({}).\n\n",
+      on_one_line(names.second), ratio_text(comparison.geometric_mean), on_one_line(names.first),
+      counted(comparison.common, "common point"), tolerance, comparison.beyond, percent_text(share));
+  text += aligned(rows) + only_text(comparison.only_first, names.first) +
+          only_text(comparison.only_second, names.second);
   return text;
 }
 

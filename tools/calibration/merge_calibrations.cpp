@@ -16,15 +16,14 @@ namespace {
 
 Status check_same_gpu(const MeasuredMachine& first, const MeasuredMachine& second) {
   if (!is_same_gpu(first.gpu, second.gpu))
-    return Error{fmt::format("is {}, but the tables it is to go with are of {}; only those of one GPU are "
-                             "merged",
-                             in_quotes(second.gpu), in_quotes(first.gpu)),
-                 {.pointer = "/machine/gpu"}};
+    return Error{
+        fmt::format("is {}, but the first file was measured on {}; only tables of the same GPU can be merged",
+                    in_quotes(second.gpu), in_quotes(first.gpu)),
+        {.pointer = "/machine/gpu"}};
   const bool are_stated = first.multiprocessors > 0 && second.multiprocessors > 0;
   if (are_stated && first.multiprocessors != second.multiprocessors)
     return Error{
-        fmt::format("is {}, but the tables it is to go with are of a GPU with {}; only those of one GPU "
-                    "are merged",
+        fmt::format("is {}, but the GPU of the first file has {}; only tables of the same GPU can be merged",
                     second.multiprocessors, first.multiprocessors),
         {.pointer = "/machine/sm"}};
   return Ok{};
@@ -68,7 +67,7 @@ std::string counts_text(const MergedCounts& counts) {
   std::vector<std::string> parts;
   if (counts.tables > 0) parts.push_back(counted(counts.tables, "table"));
   if (counts.checks > 0) parts.push_back(counted(counts.checks, "check"));
-  if (counts.assumed > 0) parts.push_back(counted(counts.assumed, "assumed number"));
+  if (counts.assumed > 0) parts.push_back(counted(counts.assumed, "assumed value"));
   if (counts.ceilings > 0) parts.push_back(counted(counts.ceilings, "ceiling"));
   return fmt::format("{}", fmt::join(parts, ", "));
 }
@@ -83,7 +82,7 @@ std::string origin_text(const Calibration& calibration) {
 
 void say_where_from(Calibration& merged, const Calibration& second, const MergedCounts& counts,
                     const std::string& name) {
-  const std::string what = fmt::format("{} of {}", counts_text(counts), name);
+  const std::string what = fmt::format("{} from {}", counts_text(counts), name);
   add_text(merged.source, second.source.empty() ? what : fmt::format("{}: {}", what, second.source));
   if (!second.licence.empty() && second.licence != merged.licence)
     add_text(merged.licence, fmt::format("{}: {}", what, second.licence));

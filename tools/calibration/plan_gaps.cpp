@@ -30,7 +30,7 @@ std::string gemm_name(const AskedWork& work) {
   const std::string shape =
       work.k == 0 ? fmt::format("m {}, n {}", work.m, work.n) : fmt::format("n {}, k {}", work.n, work.k);
   return fmt::format("gemm: {}, {}{}", shape, kPrecisionNames[static_cast<std::size_t>(work.precision)],
-                     work.batch == 1 ? "" : fmt::format(", {} at once", work.batch));
+                     work.batch == 1 ? "" : fmt::format(", batch of {}", work.batch));
 }
 
 // How many products there are of each shape without its m, and without its k.
@@ -134,14 +134,14 @@ class CostWithout final : public CostModel {
 std::string AskedWork::name() const {
   switch (kind) {
     case Kind::kCollective:
-      return fmt::format("{}: {} GPUs, {} a node", kMeasuredOpNames[static_cast<std::size_t>(collective)],
+      return fmt::format("{}: {} GPUs, {} per node", kMeasuredOpNames[static_cast<std::size_t>(collective)],
                          ranks, std::min(per_node, ranks));
     case Kind::kGemm:
       return gemm_name(*this);
     case Kind::kAttention:
       return "attention";
     case Kind::kMemory:
-      return "kernels that move memory";
+      return "memory-bound kernels";
   }
   GOODPUT_CHECK(false, "no such kind of work");
 }

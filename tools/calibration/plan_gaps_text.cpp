@@ -13,8 +13,7 @@ namespace goodput {
 namespace {
 
 // In the order of TableCoverage.
-constexpr std::string_view kAnsweredBy[] = {"its own table", "other tables", "tables inside nodes",
-                                            "roofline"};
+constexpr std::string_view kAnsweredBy[] = {"own table", "other tables", "intra-node tables", "roofline"};
 constexpr std::string_view kCoverageNames[] = {"measured", "carried_over", "in_nodes", "none"};
 
 std::string gap_sizes_text(const PlanGap& gap) {
@@ -31,15 +30,17 @@ std::string gap_sizes_text(const PlanGap& gap) {
 std::string plan_gaps_text(const PlanGaps& gaps, const std::string& plan) {
   const std::string name = on_one_line(plan);
   if (gaps.gaps.empty())
-    return fmt::format("Nothing is missing: every op of a step of {} has its table\n", name);
-  std::vector<TextRow> rows = {{"asked for by " + name, "sizes", "answered by", "of the step"}};
+    return fmt::format("Nothing is missing: every op in a step of {} has its own table.\n", name);
+  std::vector<TextRow> rows = {
+      {"work without its own table in " + name, "sizes", "priced by", "share of step"}};
   for (const PlanGap& gap : gaps.gaps) {
     rows.push_back({gap.work.name(), gap_sizes_text(gap),
                     std::string(kAnsweredBy[static_cast<std::size_t>(gap.work.coverage)]),
                     percent_text(gap.share)});
   }
-  return aligned(rows) + fmt::format("\nA step takes {:.6g} s; were all of this free, {} less\n",
-                                     to_seconds(gaps.step), percent_text(gaps.share));
+  return aligned(rows) +
+         fmt::format("\nA step takes {:.6g} s. If all of this work took no time, it would take {} less.\n",
+                     to_seconds(gaps.step), percent_text(gaps.share));
 }
 
 OrderedJson plan_gaps_json(const PlanGaps& gaps, const std::string& plan) {

@@ -26,8 +26,7 @@ WorstWorker worst_worker(const Heatmap& heatmap) {
 
 Status check_heatmap_path(std::string_view final_path) {
   if (final_path.ends_with(".svg") || final_path.ends_with(".png")) return Ok{};
-  return Error{"a heat map is written as .svg or .png; name the file accordingly",
-               {.file = std::string(final_path)}};
+  return Error{"the name of a heat map file must end in .svg or .png", {.file = std::string(final_path)}};
 }
 
 namespace {
@@ -53,11 +52,10 @@ Status write_heatmap(const HeatmapStrip& strip, const std::string& path, std::st
   constexpr std::size_t kMostCells = 500'000;  // some 60 MB of SVG
   const std::size_t cells = strip.panels.size() * strip.dp * strip.pp;
   if (cells > kMostCells) {
-    return Error{
-        fmt::format("{} heat maps of {} x {} workers are too many cells to look at ({}, at most {}); "
-                    "draw fewer steps",
-                    strip.panels.size(), strip.dp, strip.pp, cells, kMostCells),
-        {.file = std::string(final_path)}};
+    return Error{fmt::format("{} heat maps of {} x {} workers have too many cells to draw ({}, at most {}); "
+                             "draw fewer steps",
+                             strip.panels.size(), strip.dp, strip.pp, cells, kMostCells),
+                 {.file = std::string(final_path)}};
   }
   return write_picture(strip, path, final_path);
 }

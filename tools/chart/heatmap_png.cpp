@@ -79,7 +79,7 @@ class Canvas {
   int height_;
   std::vector<Rgb> pixels_;
 };
-static_assert(sizeof(Rgb) == 3, "libpng reads the pixels as they are");
+static_assert(sizeof(Rgb) == 3, "pixels must have no padding, because libpng reads them as raw bytes");
 
 Result<std::string> encode(const Canvas& canvas, int width, int height) {
   png_image image{};
@@ -101,7 +101,7 @@ Result<std::string> png_of(const Figure& figure, const std::string& what) {
   const int width = figure.width * kPixelsPerUnit;
   const int height = figure.height * kPixelsPerUnit;
   if (static_cast<std::size_t>(width) * static_cast<std::size_t>(height) * sizeof(Rgb) > kLargestPicture) {
-    return Error{fmt::format("{} are too many for a PNG heat map; write .svg", what)};
+    return Error{fmt::format("{} are too many for a PNG heat map; use .svg", what)};
   }
   Canvas canvas(width, height);
   for (const FigureBox& box : figure.boxes) {

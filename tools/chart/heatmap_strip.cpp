@@ -150,7 +150,8 @@ class StripLayout {
 }  // namespace
 
 Figure lay_out(const HeatmapStrip& strip) {
-  GOODPUT_CHECK(!strip.panels.empty() && strip.dp > 0 && strip.pp > 0, "a strip of heat maps needs a panel");
+  GOODPUT_CHECK(!strip.panels.empty() && strip.dp > 0 && strip.pp > 0,
+                "a strip of heat maps must have at least one heat map");
   for (const HeatmapStrip::Panel& panel : strip.panels) {
     GOODPUT_CHECK(panel.slowdown.size() == strip.dp * strip.pp,
                   "a heat map needs a slowdown for every worker");

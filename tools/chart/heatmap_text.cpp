@@ -137,7 +137,7 @@ class TextMap {
       range.add(row.high);
     }
     text_ +=
-        fmt::format("{} more dp rank{} not shown: {} to {}\n", left_out_.size(),
+        fmt::format("{} more dp rank{} not shown, with slowdowns of {} to {}\n", left_out_.size(),
                     left_out_.size() == 1 ? "" : "s", slowdown_label(range.low), slowdown_label(range.high));
   }
 
@@ -149,9 +149,9 @@ class TextMap {
       }
       text_ += ' ' + scale_.tick_label(scale_.top()) + '\n';
     }
-    text_ += fmt::format("1.00: nothing lost; worst: {} at dp {}, stage {}", slowdown_label(worst_.slowdown),
+    text_ += fmt::format("1.00: no time lost; worst: {} at dp {}, stage {}", slowdown_label(worst_.slowdown),
                          worst_.dp_rank, worst_.stage);
-    if (has_marks()) text_ += "; *: loses at least half as much as the worst";
+    if (has_marks()) text_ += "; *: loses at least half as much as the worst worker";
     text_ += '\n';
   }
 

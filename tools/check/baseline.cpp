@@ -84,9 +84,9 @@ BaselineFigure figure_from(const OrderedJson& json) {
 }
 
 Error no_baseline(const std::string& path, std::string_view why) {
-  return {fmt::format(
-              "is no baseline: {}; remove it, then `goodput check SUITE --baseline FILE --update` makes one",
-              why),
+  return {fmt::format("is not a baseline: {}; remove it and make a new one with `goodput check SUITE "
+                      "--baseline FILE --update`",
+                      why),
           Where{.file = path}};
 }
 
@@ -97,11 +97,11 @@ Result<Baseline> read_lines(const std::string& path, TrialCounts& counts) {
   GOODPUT_TRY(const Json file, config::parse_file(path));
   if (!file.is_object() || !file.contains("schema")) return no_baseline(path, "it has no schema");
   if (file.at("schema") != kBaselineSchema)
-    return no_baseline(path, fmt::format("its schema is {}, and this program reads {}",
+    return no_baseline(path, fmt::format("its schema is {}, but this program reads {}",
                                          on_one_line(file.at("schema").dump()), kBaselineSchema));
   try {
     const OrderedJson json(file);
-    if (!json.at("seed").is_number_unsigned()) return no_baseline(path, "its seed is none");
+    if (!json.at("seed").is_number_unsigned()) return no_baseline(path, "its seed is not a whole number");
     Baseline baseline{.suite = json.at("suite").get<std::string>(),
                       .seed = json.at("seed").get<std::uint64_t>()};
     for (const auto& [name, run] : json.at("runs").items()) baseline.runs[name] = run_from(run);
@@ -128,11 +128,11 @@ Status take_trials_line(std::string_view line, Baseline& baseline) {
   const std::string name = unescaped(fields->front());
   const auto found = baseline.figures.find(name);
   if (found == baseline.figures.end())
-    return Error{fmt::format("the baseline beside it has no figure {}", in_quotes(name))};
+    return Error{fmt::format("the baseline next to it has no figure {}", in_quotes(name))};
   for (std::size_t i = 1; i < fields->size(); ++i) {
     const auto value = parse_number((*fields)[i]);
     if (!value || std::abs(*value) > kLargestValue)
-      return Error{fmt::format("trial {} is {}, want a number", i - 1, in_quotes((*fields)[i]))};
+      return Error{fmt::format("trial {} must be a number, not {}", i - 1, in_quotes((*fields)[i]))};
     found->second.trials.push_back(*value);
   }
   return Ok{};
@@ -152,12 +152,10 @@ Status check_they_match(const std::string& path, const Baseline& baseline, const
     const std::size_t wanted = counted == counts.end() ? 0 : counted->second;
     const bool has_them = figure.trials.size() == wanted;
     if (has_them && (wanted == 0 || sample_moments(figure.trials).mean == figure.value)) continue;
-    return Error{
-        fmt::format(
-            "the trials of {} are not those that {} speaks of: take both files from one place, or remove "
-            "them and --update makes them anew",
-            in_quotes(name), path),
-        Where{.file = trials_path(path)}};
+    return Error{fmt::format("the trials of {} do not match {}; take both files from the same commit, or "
+                             "remove them and run --update",
+                             in_quotes(name), path),
+                 Where{.file = trials_path(path)}};
   }
   return Ok{};
 }

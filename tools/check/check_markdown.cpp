@@ -68,7 +68,7 @@ std::string why_list(const std::vector<const CheckedFigure*>& figures) {
 }
 
 std::string speed_table(const CheckReport& report) {
-  std::string text = "\n| time | was | is | least | median | noise |\n|---|---:|---:|---:|---:|---:|\n";
+  std::string text = "\n| time | was | is | min | median | noise |\n|---|---:|---:|---:|---:|---:|\n";
   for (const SpeedResult& speed : report.speeds) {
     const std::string_view verdict = speed.is_slower() ? "slower: " : speed.is_faster() ? "faster: " : "";
     text += fmt::format("| {}{} | {:.1f} ms | {:.1f} ms | {:.3f} | {:.3f} | {:.1f} % |\n", verdict,

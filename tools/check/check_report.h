@@ -27,7 +27,7 @@ inline constexpr std::string_view kOutcomeNames[] = {"failed", "worse", "changed
 inline constexpr std::size_t kOutcomes = std::size(kOutcomeNames);
 
 // Why a figure is new, where no more is known.
-inline constexpr std::string_view kNotInBaseline = "the baseline does not have it";
+inline constexpr std::string_view kNotInBaseline = "not in the baseline";
 
 // Why a figure is undecided, and what would decide it.
 struct OpenQuestion {

@@ -87,7 +87,7 @@ std::string evidence_words(const CheckedFigure& figure) {
   if (!interval.empty())
     return fmt::format("{} at {:g} % confidence, {} trials", interval, 100 * *tolerance.confidence,
                        figure.test->trials);
-  if (tolerance.kind == Tolerance::Kind::kExact) return "no change is tolerated";
+  if (tolerance.kind == Tolerance::Kind::kExact) return "no change is allowed";
   return fmt::format("tolerance {}", tolerance.text());
 }
 
@@ -167,7 +167,7 @@ std::string harmless_sentence(const CheckReport& report) {
                        plural(report.figures.size(), "figure"), undecided == 1 ? "is" : "are");
   if (report.count(Outcome::kBetter) > 0)
     return "Nothing is worse, and this change makes " + named_worst(report, Outcome::kBetter, "better");
-  if (report.figures.empty()) return "There is no figure to compare";
+  if (report.figures.empty()) return "There are no figures to compare";
   const std::size_t same = report.count(Outcome::kSame);
   if (same == report.figures.size())
     return same == 1 ? "Nothing is worse: the only figure is the same"
@@ -225,22 +225,20 @@ std::string remedy(OpenQuestion::Cause cause, const std::vector<const OpenQuesti
       for (const OpenQuestion* question : open) most = std::max(most, question->most);
       const std::string budget = fmt::format("--budget-s {:g}", budget_for(open, report.budget_s));
       if (needed && *needed <= most) return fmt::format("{} ({}) should decide {}", budget, about, them);
-      return fmt::format("{} runs all {} trials there can be; {} should decide {}", budget, most, about,
-                         them);
+      return fmt::format("{} runs all {} possible trials; {} should decide {}", budget, most, about, them);
     }
     case OpenQuestion::Cause::kBaselineEnds:
-      if (!needed) return fmt::format("more trials would hardly decide {}; widen the tolerance", them);
+      if (!needed) return fmt::format("more trials are unlikely to decide {}; widen the tolerance", them);
       return fmt::format(
-          "the baseline holds no more; {} should decide {} (--against PATH of the program before the "
-          "change, or "
-          "\"trials\": {} in the suite and a new baseline from that program)",
+          "the baseline has no more; {} should decide {} (use --against PATH with the program before the "
+          "change, or set \"trials\": {} in the suite and make a new baseline with that program)",
           about, them, *needed);
     case OpenQuestion::Cause::kAllTrials:
       return fmt::format("{} should decide {}", about, them);
     case OpenQuestion::Cause::kStopped:
       return fmt::format("--fail-fast ended the check; leave it out to decide {}", them);
     case OpenQuestion::Cause::kNoTrials:
-      return "the baseline has too few trials to compare; renew it with --update";
+      return "the baseline has too few trials to compare; rebuild it with --update";
   }
   return "";
 }

@@ -25,7 +25,7 @@ std::string counts_text(const CheckReport& report) {
 }
 
 std::string title(const CheckReport& report) {
-  const std::string against = report.baseline_file.empty() ? "another goodput" : report.baseline_file;
+  const std::string against = report.baseline_file.empty() ? "another goodput program" : report.baseline_file;
   return fmt::format("{} against {}: {}\n", on_one_line(report.suite.name), on_one_line(against),
                      counts_text(report));
 }
@@ -52,7 +52,7 @@ std::string figures_text(const std::vector<const CheckedFigure*>& figures) {
   }
   std::string text = "\n" + aligned(rows);
   if (figures.size() > kMostTextRows)
-    text += fmt::format("... and {} more: --json has all\n", figures.size() - kMostTextRows);
+    text += fmt::format("... and {} more (--json has all)\n", figures.size() - kMostTextRows);
   return text;
 }
 
@@ -86,7 +86,7 @@ std::string reasons_text(const std::vector<const CheckedFigure*>& figures) {
 
 std::string speeds_text(const CheckReport& report) {
   if (report.speeds.empty()) return "";
-  std::vector<TextRow> rows = {{"time", "was", "is", "least", "median", "noise", "rounds"}};
+  std::vector<TextRow> rows = {{"time", "was", "is", "min", "median", "noise", "rounds"}};
   for (const SpeedResult& speed : report.speeds) {
     const std::string_view verdict = speed.is_slower() ? "slower" : speed.is_faster() ? "faster" : "same";
     rows.push_back(

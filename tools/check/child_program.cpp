@@ -109,7 +109,7 @@ Result<ChildResult> run_child(const std::string& program, const std::vector<std:
   const bool is_in_time = ends_in_time(child, limit);
   result.exit_code = exit_code_of(child);
   if (!is_in_time)
-    return Error{fmt::format("{} did not end within {} s", in_quotes(program),
+    return Error{fmt::format("{} did not finish within {} s", in_quotes(program),
                              0.001 * static_cast<double>(limit.count()))};
   result.took = std::chrono::steady_clock::now() - began;
   result.out = out.text();

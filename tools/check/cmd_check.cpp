@@ -75,33 +75,33 @@ class CheckCommand final : public Command {
   void configure(Options& options) override {
     options
         .add("suite", suite_path_, "SUITE",
-             "Commands and the figures of theirs that must not move: a name that goodput list suites prints, "
-             "or "
-             "a file")
+             "Suite of commands and the figures to check: a name from goodput list suites, or a file")
         .listed("suites")
         .required();
     options.add("--baseline", baseline_path_, "FILE.json",
-                "What the figures were (default: baselines/SUITE.json beside the suite); their trials are in "
-                "FILE.trials.csv beside it");
-    options.add_flag("--update", is_update_, "Rewrite the lines of the baseline that moved, and show them");
+                "Earlier figures to compare with (default: baselines/SUITE.json next to the suite); their "
+                "trials are in FILE.trials.csv next to it");
+    options.add_flag("--update", is_update_, "Update the lines of the baseline that changed, and show them");
     options
         .add("--against", other_path_, "PATH",
-             "Another goodput: compare with what it gives; with --baseline, for more trials than that holds")
+             "Another goodput program to compare with; with --baseline, it supplies the trials that the "
+             "baseline lacks")
         .input();
-    options.add_flag("--time", is_timed_, "Compare the speed of the commands with that of --against");
-    options.add("--rounds", rounds_, "N", "Of --time: runs of each (default 15)");
+    options.add_flag("--time", is_timed_, "Also compare the run time of the commands with that of --against");
+    options.add("--rounds", rounds_, "N", "Number of times that --time runs each command (default 15)");
     options.add("--budget-s", budget_s_, "SECONDS",
-                "Begin no more trials or rounds after so long (default 60)");
-    options.add_flag("--strict", is_strict_, "Exit with 3 also where something is undecided, new or gone");
+                "Start no more trials or rounds after this time (default 60)");
+    options.add_flag("--strict", is_strict_, "Exit with 3 also if figures are undecided, new or gone");
     options.add_flag("--fail-fast", stops_at_regression_,
-                     "Begin no more trials once something is worse: what is open then stays undecided");
-    options.add("--run", runs_, "NAME", "Only this run of the suite; repeated: all of these")
-        .one_value_each();
+                     "Start no more trials after a regression; open figures stay undecided");
+    options.add("--run", runs_, "NAME", "Check only this run of the suite; repeatable").one_value_each();
     policies_.configure(options);
-    options.add("--junit", junit_path_, "FILE.xml", "Write the result for continuous integration").output();
-    options.add("--markdown", markdown_path_, "FILE.md", "Write the result as a comment for a review")
+    options
+        .add("--junit", junit_path_, "FILE.xml", "Write the result as JUnit XML for continuous integration")
         .output();
-    options.add("--init", scenarios_, "SCENARIO", "Write SUITE, a new file, to check these scenarios by")
+    options.add("--markdown", markdown_path_, "FILE.md", "Write the result as a comment for a code review")
+        .output();
+    options.add("--init", scenarios_, "SCENARIO", "Create the new file SUITE, which checks these scenarios")
         .listed("scenarios");
   }
 
@@ -121,7 +121,7 @@ class CheckCommand final : public Command {
     GOODPUT_TRY_STATUS(check_files(suite, context));
     std::error_code none;
     if (is_update_ && !fs::exists(baseline_path_, none)) {
-      GOODPUT_TRY_STATUS(check_nothing_is_written("--update makes a first baseline:", context));
+      GOODPUT_TRY_STATUS(check_nothing_is_written("--update makes the first baseline:", context));
       return write_first_baseline(suite, ours, context);
     }
     return check(suite, ours, options, context);
@@ -130,18 +130,19 @@ class CheckCommand final : public Command {
  private:
   [[nodiscard]] Status check_options() const {
     if (is_timed_ && other_path_.empty())
-      return Error{"--time wants another goodput to compare with: --against PATH"};
+      return Error{"--time needs another goodput program to compare with; add --against PATH"};
     if (is_update_ && !other_path_.empty())
-      return Error{"--update keeps what this program gives, whatever --against does; give one of them"};
-    if (!(budget_s_ > 0 && budget_s_ <= kMostBudget))
       return Error{
-          fmt::format("--budget-s is {}, want seconds above 0 and up to {}", budget_s_, kMostBudget)};
+          "--update stores the figures of this program, so --against has no effect; give only one of them"};
+    if (!(budget_s_ > 0 && budget_s_ <= kMostBudget))
+      return Error{fmt::format("--budget-s must be more than 0 and at most {} seconds, not {}", kMostBudget,
+                               budget_s_)};
     if (rounds_ < kLeastRounds || rounds_ > 10'000)
       return Error{
-          fmt::format("--rounds is {}, want a whole number from {} to 10000", rounds_, kLeastRounds)};
+          fmt::format("--rounds must be a whole number from {} to 10000, not {}", kLeastRounds, rounds_)};
     if (!baseline_path_.empty() && !baseline_path_.ends_with(".json"))
-      return Error{fmt::format("--baseline {}: want a name that ends in .json", in_quotes(baseline_path_))};
-    if (is_update_ && !runs_.empty()) return Error{"--update is of the whole suite; leave --run out"};
+      return Error{fmt::format("--baseline {}: the name must end in .json", in_quotes(baseline_path_))};
+    if (is_update_ && !runs_.empty()) return Error{"--update applies to the whole suite; leave --run out"};
     return Ok{};
   }
 
@@ -149,7 +150,7 @@ class CheckCommand final : public Command {
   [[nodiscard]] Status check_nothing_is_written(std::string_view why, const CommandContext& context) const {
     if (!context.options.wants_result() && junit_path_.empty() && markdown_path_.empty()) return Ok{};
     return Error{fmt::format(
-        "{} there is no result yet that --json, --report, --junit or --markdown could hold", why)};
+        "{} there is no result to write yet; leave out --json, --report, --junit and --markdown", why)};
   }
 
   // Beside the suite, where nothing else was said.
@@ -180,16 +181,19 @@ class CheckCommand final : public Command {
   Result<std::optional<Baseline>> baseline(const Suite& suite, const CommandContext& context) const {
     if (baseline_path_.empty()) {
       if (!other_path_.empty()) return std::optional<Baseline>{};
-      return Error{fmt::format(
-          "{} has no baseline: --baseline FILE --update makes one, --against PATH needs none", suite.file)};
+      return Error{
+          fmt::format("{} has no baseline; create one by --baseline FILE --update, or give --against PATH to "
+                      "compare with another goodput program",
+                      suite.file)};
     }
     GOODPUT_TRY(Baseline baseline, read_baseline(baseline_path_));
     if (baseline.seed != context.options.seed)
-      return Error{fmt::format("is of --seed {0}, not {1}: the trials are others; give --seed {0}",
-                               baseline.seed, context.options.seed),
-                   Where{.file = baseline_path_}};
+      return Error{
+          fmt::format("was made with --seed {0}, not {1}, so its trials are different; use --seed {0}",
+                      baseline.seed, context.options.seed),
+          Where{.file = baseline_path_}};
     if (baseline.suite != suite.name)
-      return Error{fmt::format("is the baseline of the suite {}, not of {}", in_quotes(baseline.suite),
+      return Error{fmt::format("is the baseline of suite {}, not of {}", in_quotes(baseline.suite),
                                in_quotes(suite.name)),
                    Where{.file = baseline_path_}};
     if (!runs_.empty()) forget_other_runs(suite, baseline);
@@ -243,7 +247,7 @@ class CheckCommand final : public Command {
   Status time_suite(const Suite& suite, const RunnerOptions& options, CheckReport& report) const {
     std::error_code failed;
     const std::string program = fs::read_symlink("/proc/self/exe", failed).string();
-    if (program.empty()) return Error{"--time: cannot tell where goodput lies"};
+    if (program.empty()) return Error{"--time: cannot find the path of this program"};
     for (const SuiteRun& run : suite.runs) {
       if (failed_in(report, run.name)) continue;
       GOODPUT_TRY(report.speeds.emplace_back(),
@@ -258,7 +262,7 @@ class CheckCommand final : public Command {
     for (const auto& [name, run] : baseline.runs) versions.insert(run.origin.version);
     versions.erase(GOODPUT_VERSION);
     if (versions.empty()) return;
-    report.notes.push_back(fmt::format("the baseline was made by goodput {}, this is {}",
+    report.notes.push_back(fmt::format("the baseline was made by goodput {}; this is goodput {}",
                                        fmt::join(versions, ", "), GOODPUT_VERSION));
   }
 
@@ -297,7 +301,7 @@ class CheckCommand final : public Command {
   Status write_baseline(const BaselineUpdate& update, const CommandContext& context) const {
     for (const std::string& line : update.diff) context.print(line + "\n");
     if (update.diff.empty()) {
-      context.print(fmt::format("{}: nothing moved, nothing written\n", baseline_path_));
+      context.print(fmt::format("{}: nothing changed, so the file was not rewritten\n", baseline_path_));
       return Ok{};
     }
     const fs::path folder = fs::path(baseline_path_).parent_path();
@@ -308,23 +312,23 @@ class CheckCommand final : public Command {
       return write_text_atomically(trials_path(baseline_path_), baseline_trials_csv(update.baseline));
     };
     GOODPUT_TRY_STATUS(write_file_atomically(baseline_path_, write));
-    context.print(fmt::format("{}: {} figures\n", baseline_path_, update.baseline.figures.size()));
+    context.print(fmt::format("Wrote {}: {} figures\n", baseline_path_, update.baseline.figures.size()));
     return Ok{};
   }
 
   Result<ExitCode> write_first_suite(const SuiteRunner& ours, const CommandContext& context) const {
     std::error_code none;
     if (fs::exists(suite_path_, none))
-      return Error{fmt::format("{}: there already; --init writes a new file", suite_path_)};
+      return Error{fmt::format("{} already exists; --init writes a new file", suite_path_)};
     if (!suite_path_.ends_with(".json"))
-      return Error{fmt::format("--init writes SUITE: want a file name that ends in .json, not {}",
-                               in_quotes(suite_path_))};
+      return Error{
+          fmt::format("--init: the name of the new suite must end in .json, not {}", in_quotes(suite_path_))};
     GOODPUT_TRY(const FirstSuite suite, first_suite(scenarios_, ours, jobs(context)));
     GOODPUT_TRY_STATUS(write_text_atomically(suite_path_, suite.json));
     for (const std::string& note : suite.notes) context.print(note + "\n");
     const std::string baseline = fs::path(suite_path_).replace_extension(".baseline.json").string();
-    context.print(fmt::format("{0}: written; next, goodput check {0} --baseline {1} --update\n", suite_path_,
-                              baseline));
+    context.print(
+        fmt::format("Wrote {0}. Next: goodput check {0} --baseline {1} --update\n", suite_path_, baseline));
     return ExitCode::kOk;
   }
 
@@ -349,7 +353,7 @@ class CheckCommand final : public Command {
 
 CommandInfo command_check() {
   return {.name = "check",
-          .summary = "did a change to a policy or a model make anything worse: exit code 3 where it did",
+          .summary = "Check whether a change to a policy or model made anything worse (exit code 3 if so)",
           .example =
               "goodput check smoke\n"
               "goodput check mine.json --baseline mine.baseline.json --update\n"

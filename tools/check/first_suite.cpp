@@ -174,14 +174,14 @@ Result<FirstSuite> first_suite(const std::vector<std::string>& scenarios, const 
     for (std::size_t i = begin; i < end; ++i) figures[i] = runner.run(runs[i], {0, kInitTrials}, {});
   });
   FirstSuite suite;
-  OrderedJson json = {
-      {"source",
-       "goodput check --init: tolerances from how pairs of trials scatter; make them what you care about"},
-      {"trials", kInitTrials}};
+  OrderedJson json = {{"source",
+                       "goodput check --init: tolerances derived from the scatter of paired trials; adjust "
+                       "them to your needs"},
+                      {"trials", kInitTrials}};
   for (std::size_t i = 0; i < runs.size(); ++i) {
     if (!figures[i]) return std::move(figures[i]).error();
     if (json.contains("runs") && json["runs"].contains(runs[i].name))
-      return Error{fmt::format("--init: two scenarios are called {}", in_quotes(runs[i].name))};
+      return Error{fmt::format("--init: two scenarios are named {}", in_quotes(runs[i].name))};
     if (const std::string fault = fault_of_name(runs[i].name); !fault.empty())
       return Error{fmt::format("--init: the name of {} {}", in_quotes(scenarios[i]), fault)};
     const std::vector<std::string> running = running_policies(*figures[i]);
@@ -190,7 +190,8 @@ Result<FirstSuite> first_suite(const std::vector<std::string>& scenarios, const 
       if (figure.fault.empty() || figure.rule.metric != kMetrics[1] ||
           std::find(running.begin(), running.end(), figure.policy) != running.end())
         continue;
-      suite.notes.push_back(fmt::format("{}: {} is left out: {}", runs[i].name, figure.policy, figure.fault));
+      suite.notes.push_back(
+          fmt::format("{}: policy {} is left out: {}", runs[i].name, figure.policy, figure.fault));
       command = runs[i].command;
       for (const std::string& policy : running) command.insert(command.end(), {"--policy", policy});
     }
@@ -202,8 +203,9 @@ Result<FirstSuite> first_suite(const std::vector<std::string>& scenarios, const 
     for (const auto& [metric, of_metric] : noises) {
       const double noise = noise_with(of_metric, trials);
       run["metrics"][metric]["tolerance"] = tolerance_text(noise);
-      suite.notes.push_back(fmt::format("{} {}: {} trials measure a change to within {:.2g} %, tolerance {}",
-                                        runs[i].name, metric, trials, 100 * noise, tolerance_text(noise)));
+      suite.notes.push_back(
+          fmt::format("{} {}: {} trials measure a change to within {:.2g} %, so the tolerance is {}",
+                      runs[i].name, metric, trials, 100 * noise, tolerance_text(noise)));
     }
   }
   suite.json = json.dump(2) + "\n";

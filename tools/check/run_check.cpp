@@ -77,7 +77,7 @@ class SuiteCheck {
   [[nodiscard]] Status check_other_works() const {
     const auto failed = [](const RunProgress& run) { return !run.other_failed.empty(); };
     if (other_ == nullptr || !std::all_of(runs_.begin(), runs_.end(), failed)) return Ok{};
-    return Error{fmt::format("--against: that program cannot run {}: {}", runs_.front().run->name,
+    return Error{fmt::format("--against: the program cannot run {}: {}", runs_.front().run->name,
                              runs_.front().other_failed)};
   }
 
@@ -89,8 +89,8 @@ class SuiteCheck {
       if (found == baseline_->figures.end() || !figure.fault.empty()) continue;
       if (is_same(figure, found->second)) continue;
       return Error{
-          fmt::format("--against: that program gives other values of {} than the baseline holds, so it is "
-                      "not what the baseline was made with; leave --baseline out",
+          fmt::format("--against: this program gives other values of {} than the baseline, so the baseline "
+                      "was made by another program; omit --baseline",
                       figure.name)};
     }
     return Ok{};
@@ -129,17 +129,17 @@ class SuiteCheck {
       for (const RunFigure& figure : run.ours.figures) {
         auto kept = before(run, figure);
         const std::int64_t held = kept ? static_cast<std::int64_t>(kept->trials.size()) : 0;
-        run.checks.emplace_back(figure, std::move(kept), most_trials(*run.run, figure, held),
+        run.checks.emplace_back(figure, std::move(kept), max_trials(*run.run, figure, held),
                                 std::max<std::int64_t>(questions, 1));
       }
     }
   }
 
-  [[nodiscard]] std::int64_t most_trials(const SuiteRun& run, const RunFigure& figure,
-                                         std::int64_t held) const {
+  [[nodiscard]] std::int64_t max_trials(const SuiteRun& run, const RunFigure& figure,
+                                        std::int64_t held) const {
     if (!figure.is_of_trials()) return 0;
     if (!figure.rule.tolerance.is_statistical()) return baseline_ != nullptr ? held : run.trials;
-    return other_ != nullptr ? std::max(options_.most_trials, held) : held;
+    return other_ != nullptr ? std::max(options_.max_trials, held) : held;
   }
 
   Status decide(RunProgress& run) {
@@ -207,7 +207,7 @@ class SuiteCheck {
               const std::optional<RunFigures>& other) const {
     if (!check.wanted()) return;
     const RunFigure* now = find_figure(ours, check.figure().name);
-    RunFigure none{.fault = "the command does not show it any more with more trials"};
+    RunFigure none{.fault = "the command no longer reports it with more trials"};
     RunFigure was;
     const RunFigure* lacking = nullptr;
     const auto held = static_cast<std::int64_t>(check.before()->trials.size());

@@ -17,7 +17,7 @@ namespace goodput {
 struct CheckOptions {
   unsigned jobs = 1;                 // runs at once; what is found does not depend on it, but where it
                                      // stops at a regression or time is over: what is open then
-  std::int64_t most_trials = 4096;   // where another program can give more than the baseline holds
+  std::int64_t max_trials = 4096;    // where another program can give more than the baseline holds
   bool stops_at_regression = false;  // begins no more trials then
   std::function<bool()> is_time_over = [] { return false; };  // asked before more trials are run
   std::function<void()> on_run = [] {};  // after every run of the suite has ended, from any thread

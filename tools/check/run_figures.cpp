@@ -80,7 +80,8 @@ RunFigure figure_at(const OrderedJson& result, const std::string& run, const Met
   } else if (rule.tolerance.kind == Tolerance::Kind::kExact) {
     figure.text = Json::parse(value.dump()).dump();
   } else {
-    figure.fault = fmt::format("{} is no number: it can only be compared exactly", on_one_line(rule.metric));
+    figure.fault =
+        fmt::format("{} is not a number and can only be compared exactly", on_one_line(rule.metric));
   }
   return figure;
 }
@@ -101,9 +102,8 @@ void take_trials(const OrderedJson& column, RunFigure& figure) {
       ++unknown;
   }
   if (unknown == 0) return;
-  figure.fault =
-      fmt::format("{} of {} trials have no {}: they did not reach the goal, or nothing has a price", unknown,
-                  column.size(), figure.rule.metric);
+  figure.fault = fmt::format("{} of {} trials have no {}: they did not reach the goal, or no price is set",
+                             unknown, column.size(), figure.rule.metric);
   figure.values.clear();
 }
 
@@ -134,8 +134,8 @@ RunFigures read_figures(const SuiteRun& run, const OrderedJson& result) {
       RunFigure figure = figure_of(run.name, policy, outcome, result.at("trials_by_policy"), rule);
       if (figures.is_one_run && figure.fault.empty() && rule.tolerance.is_statistical()) {
         figure.fault =
-            "every trial would replay the same recording from the same moment, so there is one run and no "
-            "confidence; give a tolerance without one";
+            "every trial would replay the same recording from the same start, so there is only one run, "
+            "without a confidence interval; use a tolerance without a confidence level";
       }
       figures.figures.push_back(std::move(figure));
     }
@@ -148,11 +148,11 @@ RunFigures read_figures(const SuiteRun& run, const OrderedJson& result) {
 Result<RunFigures> figures_of(const SuiteRun& run, std::string_view json) {
   const std::optional<OrderedJson> result = OrderedJson::try_parse(json);
   if (!result || !text_at(*result, "schema").starts_with("goodput."))
-    return Error{"its command has no result as JSON"};
+    return Error{"its command has no JSON result"};
   try {
     return read_figures(run, *result);
   } catch (const JsonError& error) {  // a pointer that is none, another program's result
-    return Error{fmt::format("its result is other than expected: {}", on_one_line(error.what()))};
+    return Error{fmt::format("its result is not as expected: {}", on_one_line(error.what()))};
   }
 }
 

@@ -18,7 +18,7 @@ constexpr double kNoises = 2;  // that a change has to be beyond
 Result<double> seconds_of(const std::string& program, const std::vector<std::string>& arguments) {
   GOODPUT_TRY(const ChildResult child, run_child(program, arguments));
   if (child.exit_code == 0) return std::chrono::duration<double>(child.took).count();
-  return Error{fmt::format("{} ends with exit code {}: {}", program, child.exit_code,
+  return Error{fmt::format("{} failed with exit code {}: {}", program, child.exit_code,
                            child.messages.substr(0, child.messages.find('\n')))};
 }
 

@@ -30,7 +30,7 @@ bool is_utf8(const std::string& text) {
 
 // Texts, one or more.
 config::Value words(std::vector<std::string>& all) {
-  const std::string wanted = "a list of words: [\"simulate\", \"controlled-5min-gpt-s\"]";
+  const std::string wanted = "a list of words such as [\"simulate\", \"controlled-5min-gpt-s\"]";
   const auto read = [&all, wanted](const Json& value, config::Place& place) -> Status {
     const bool are_texts =
         value.is_array() && !value.empty() &&
@@ -48,7 +48,7 @@ config::Value named_objects(std::vector<T>& all, std::string wanted, std::string
                             std::string (*fault)(const std::string&)) {
   const auto read = [&all, wanted, name, fault](const Json& value, config::Place& place) -> Status {
     if (!value.is_object()) return place.not_wanted(value, wanted);
-    if (value.empty()) return place.error("is empty, want " + wanted);
+    if (value.empty()) return place.error("is empty; expected " + wanted);
     all.clear();
     for (const auto& [key, one] : value.items()) {
       config::Place there = place.at(key);
@@ -67,12 +67,15 @@ config::Value named_objects(std::vector<T>& all, std::string wanted, std::string
 }
 
 std::string fault_of_run_name(const std::string& name) {
-  if (name.find('/') != std::string::npos) return "a run's name has no slash: its figures are NAME/METRIC";
+  if (name.find('/') != std::string::npos)
+    return "a run's name must not contain a slash, because its figures are named NAME/METRIC";
   return fault_of_name(name);
 }
 
 std::string fault_of_metric(const std::string& metric) {
-  return metric.empty() ? "a figure is a pointer, \"/slowdown\", or what trials are measured by" : "";
+  return metric.empty()
+             ? "a metric must be a JSON pointer such as \"/slowdown\", or the name of a trial metric"
+             : "";
 }
 
 bool is_json_pointer(const std::string& text) {
@@ -104,9 +107,9 @@ bool SuiteRun::has_trials() const {
 
 config::Fields config_fields(MetricRule& rule) {
   return {{"better", config::Need::kOptional, direction(rule.better),
-           "which way is better; `same`: neither is. What `simulate` measures trials by says so itself"},
+           "which direction is better; `same`: neither. Not needed for the trial metrics of `simulate`"},
           {"tolerance", config::Need::kRequired, config::text(rule.tolerance_text),
-           "how far it may move: exact, 1 %, 0.02, or of all trials there could be 1 % at 95 %"}};
+           "how far it may change: `exact`, `1 %`, `0.02`, or `1 % at 95 %` (confidence) for trial metrics"}};
 }
 
 Status config_finish(MetricRule& rule) {
@@ -114,39 +117,41 @@ Status config_finish(MetricRule& rule) {
   if (!tolerance) return tolerance.error().inside("/tolerance");
   rule.tolerance = *tolerance;
   if (rule.is_pointer() && !is_json_pointer(rule.metric))
-    return Error{"is no JSON pointer: ~ is written ~0, and / within a name ~1"};
+    return Error{"is not a JSON pointer; write ~ as ~0, and / within a name as ~1"};
   if (rule.is_pointer() && rule.tolerance.is_statistical())
-    return Error{"is of trials, and a pointer names one figure", Where{.pointer = "/tolerance"}};
+    return Error{"has a confidence, but a JSON pointer names a single figure, not trials",
+                 Where{.pointer = "/tolerance"}};
   if (rule.better) return Ok{};
   if (rule.is_pointer()) return Error{"needs \"better\": more, less or same"};
   if (const auto known = find_trial_metric(rule.metric); !known)
-    return Error{
-        fmt::format("{}; of a figure of the policy's own, say which way is \"better\"", known.error().what)};
+    return Error{fmt::format("{}; if it is the policy's own metric, add \"better\"", known.error().what)};
   return Ok{};
 }
 
 config::Fields config_fields(SuiteRun& run) {
-  return {
-      {"command", config::Need::kRequired, words(run.command),
-       "what to run, word by word; $SUITE/ at the start of a word is the folder of the suite"},
-      {"metrics", config::Need::kRequired,
-       named_objects(run.metrics, "an object: {\"samples_per_hour\": {\"tolerance\": \"1 % at 95 %\"}}",
-                     &MetricRule::metric, fault_of_metric),
-       "figures of its result: a JSON pointer, or by what trials are measured, of every policy that runs"},
-      {"trials", config::Need::kOptional, config::integer(run.trials, 0, kMostBaselineTrials),
-       "that a baseline keeps; 0: as many as the suite says"}};
+  return {{"command", config::Need::kRequired, words(run.command),
+           "command to run, as a list of words; $SUITE/ at the start of a word stands for the folder of the "
+           "suite"},
+          {"metrics", config::Need::kRequired,
+           named_objects(run.metrics,
+                         "an object such as {\"samples_per_hour\": {\"tolerance\": \"1 % at 95 %\"}}",
+                         &MetricRule::metric, fault_of_metric),
+           "figures of the result: a JSON pointer, or a trial metric, which is checked for every policy that "
+           "runs"},
+          {"trials", config::Need::kOptional, config::integer(run.trials, 0, kMostBaselineTrials),
+           "number of trials that a baseline keeps; 0: as many as the suite sets"}};
 }
 
 namespace {
 
 Status check_word(const std::string& word, std::size_t place) {
   const Where where{.pointer = fmt::format("/command/{}", place)};
-  if (place == 0 && word.starts_with('-')) return Error{"want a command first, options behind it", where};
-  if (word == "-") return Error{"is stdin, of which a suite has none", where};
+  if (place == 0 && word.starts_with('-')) return Error{"must be a command; options come after it", where};
+  if (word == "-") return Error{"means stdin, which a suite does not have", where};
   const std::string option = word.substr(0, word.find('='));
   if (std::find(kOwnOptions.begin(), kOwnOptions.end(), option) == kOwnOptions.end()) return Ok{};
-  return Error{fmt::format("check gives {} itself{}", option,
-                           option == "--trials" ? "; a run has \"trials\" beside its command" : ""),
+  return Error{fmt::format("goodput check sets {} itself; {}", option,
+                           option == "--trials" ? "use \"trials\" next to \"command\"" : "leave it out"),
                where};
 }
 
@@ -156,20 +161,22 @@ Status config_finish(SuiteRun& run) {
   for (std::size_t i = 0; i < run.command.size(); ++i) GOODPUT_TRY_STATUS(check_word(run.command[i], i));
   const std::string& command = run.command.front();
   if (std::find(kNotRun.begin(), kNotRun.end(), command) != kNotRun.end())
-    return Error{fmt::format("{} is not run by suites", in_quotes(command)), Where{.pointer = "/command/0"}};
+    return Error{fmt::format("{} cannot be run by a suite", in_quotes(command)),
+                 Where{.pointer = "/command/0"}};
   if (run.has_trials() && command != "simulate")
-    return Error{"has figures of trials, which only simulate has; a pointer begins with a slash",
+    return Error{"contains trial metrics, which only simulate has; JSON pointers start with a slash",
                  Where{.pointer = "/metrics"}};
-  if (run.trials == 1) return Error{"is 1: one trial has no interval", Where{.pointer = "/trials"}};
+  if (run.trials == 1)
+    return Error{"must not be 1, because one trial has no confidence interval", Where{.pointer = "/trials"}};
   return Ok{};
 }
 
 config::Fields config_fields(Suite& suite) {
   return {{"trials", config::Need::kOptional, config::integer(suite.trials, 2, kMostBaselineTrials),
-           "of every policy that a baseline keeps"},
+           "number of trials per policy that a baseline keeps"},
           {"runs", config::Need::kRequired,
-           named_objects(suite.runs, "an object: runs by name", &SuiteRun::name, fault_of_run_name),
-           "commands, and the figures of their results that must not move"}};
+           named_objects(suite.runs, "an object with the runs by name", &SuiteRun::name, fault_of_run_name),
+           "commands, and the figures of their results that must not change"}};
 }
 
 Status config_finish(Suite& suite) {
@@ -188,10 +195,9 @@ Result<Suite> read_suite(const std::string& file) {
   suite.file = file;
   suite.name = std::filesystem::path(file).stem().string();
   if (const std::string fault = fault_of_name(suite.name); !fault.empty() || !is_utf8(suite.name))
-    return Error{
-        fmt::format("{}: the name of a suite's file is what results call it: want up to 64 characters of "
-                    "UTF-8 in one line",
-                    in_quotes(file))};
+    return Error{fmt::format(
+        "{}: results use the name of the suite's file, so it must be one line of at most 64 UTF-8 characters",
+        in_quotes(file))};
   GOODPUT_TRY_STATUS(config::read_file(file, config::access(suite)));
   return suite;
 }

@@ -27,7 +27,7 @@ std::string error_in(std::string_view messages, ExitCode code) {
     if (line.starts_with(kError)) found = line.substr(kError.size());
   }
   if (!found.empty()) return found;
-  return fmt::format("its command ends with exit code {}", static_cast<int>(code));
+  return fmt::format("its command failed with exit code {}", static_cast<int>(code));
 }
 
 Result<RunFigures> figures_or_error(const SuiteRun& run, ExitCode code, std::string_view out,
@@ -76,7 +76,7 @@ Result<RunFigures> ThisProgram::run(const SuiteRun& run, TrialRange trials,
     const ExitCode code = run_program_(suite_arguments(run, trials, policies, options_), out, messages);
     return figures_or_error(run, code, out.view(), messages.view());
   } catch (const InternalError& error) {  // of this run: what others found stands
-    return Error{fmt::format("a bug of goodput, please report it: {}", error.what())};
+    return Error{fmt::format("a bug in goodput; please report it: {}", error.what())};
   }
 }
 

@@ -69,7 +69,7 @@ class Update {
     for (const RunFigure& figure : figures.figures) {
       if (!is_first_ && !rewritten_.contains(figure.name)) continue;
       if (!figure.fault.empty())
-        return Error{fmt::format("{} cannot be kept: {}", figure.name, figure.fault)};
+        return Error{fmt::format("{} cannot be stored: {}", figure.name, figure.fault)};
       const auto found = update_.baseline.figures.find(figure.name);
       const bool was_there = found != update_.baseline.figures.end();
       if (was_there) update_.diff.push_back("- " + figure_line(figure.name, found->second));

@@ -70,12 +70,12 @@ std::vector<std::string> reasons(const RunOrigin& origin, const std::map<std::st
   }
   // The hash of the config counts the calibration's bytes.
   if (origin.config_hash != now.origin.config_hash && !has_other_calibration)
-    lines.push_back(fmt::format("config: {}, was {}", now.origin.config_hash, origin.config_hash));
+    lines.push_back(fmt::format("config hash: {}, was {}", now.origin.config_hash, origin.config_hash));
   if (origin.version != now.origin.version || origin.revision != now.origin.revision) {
     lines.push_back(fmt::format("code: {} ({}), was {} ({})", now.origin.version, now.origin.revision,
                                 origin.version, origin.revision));
   }
-  if (lines.empty()) lines.emplace_back("config, calibration and code revision are what they were");
+  if (lines.empty()) lines.emplace_back("config, calibration and code revision are unchanged");
   add_moved_parts(parts_of(parts, policy), parts_of(now.parts, policy), lines);
   return lines;
 }
@@ -128,17 +128,17 @@ OpenQuestion::Cause why_open(const RunProgress& run, bool has_other) {
 std::string why_undecided(const OpenQuestion& open) {
   switch (open.cause) {
     case OpenQuestion::Cause::kStopped:
-      return fmt::format("--fail-fast stopped it after {} trials because something else is worse",
+      return fmt::format("stopped by --fail-fast after {} trials, because another figure got worse",
                          open.trials);
     case OpenQuestion::Cause::kOutOfTime:
-      return fmt::format("the time was over after {} of {} trials; --budget-s gives more", open.trials,
-                         open.most);
+      return fmt::format("out of time after {} of {} trials; increase --budget-s", open.trials, open.most);
     case OpenQuestion::Cause::kBaselineEnds:
       return fmt::format(
-          "{} trials leave it open; the baseline holds no more, --against another goodput runs more",
+          "still open after {} trials, all that the baseline has; --against another goodput program runs "
+          "more",
           open.trials);
     case OpenQuestion::Cause::kAllTrials:
-      return fmt::format("{} trials leave it open", open.trials);
+      return fmt::format("still open after {} trials", open.trials);
     case OpenQuestion::Cause::kNoTrials:
       return "there were no trials to compare";
   }
@@ -259,7 +259,7 @@ void add_gone(const Baseline* baseline, CheckReport& report) {
                                 .run = name.substr(0, name.find('/')),
                                 .outcome = Outcome::kGone,
                                 .baseline = figure.value,
-                                .reason = "the baseline has it, the suite does not show it"});
+                                .reason = "in the baseline, but no longer reported by the suite"});
   }
 }
 

@@ -24,14 +24,16 @@ Result<CheckpointFault> parse_fault(std::string_view text, std::int64_t steps, s
   const std::size_t colon = text.find(':');
   CheckpointFault fault;
   const auto step = whole_number<std::int64_t>(text.substr(0, colon));
-  if (!step) return not_a_fault(text, "is no fault; want STEP or STEP:RANK, for example 1200,3400:5");
-  if (*step > steps) return not_a_fault(text, fmt::format("is after the run's {} steps (--steps)", steps));
+  if (!step) return not_a_fault(text, "is not a fault; expected STEP or STEP:RANK, for example 1200,3400:5");
+  if (*step > steps)
+    return not_a_fault(text, fmt::format("is after the end of the run, which has {} steps (--steps)", steps));
   fault.step = *step;
   if (colon == std::string_view::npos) return fault;
   fault.rank = whole_number<std::int32_t>(text.substr(colon + 1));
-  if (!fault.rank) return not_a_fault(text, "is no fault; want STEP or STEP:RANK, for example 1200,3400:5");
+  if (!fault.rank)
+    return not_a_fault(text, "is not a fault; expected STEP or STEP:RANK, for example 1200,3400:5");
   if (*fault.rank >= ranks)
-    return not_a_fault(text, fmt::format("names no rank from 0 to {} (--ranks)", ranks - 1));
+    return not_a_fault(text, fmt::format("must name a rank from 0 to {} (--ranks)", ranks - 1));
   return fault;
 }
 
@@ -45,12 +47,13 @@ Result<std::vector<CheckpointFault>> parse_faults(std::string_view list, std::in
     const std::string_view text = list.substr(0, comma);
     GOODPUT_TRY(const CheckpointFault fault, parse_fault(text, steps, ranks));
     if (!faults.empty() && fault.step <= faults.back().step)
-      return not_a_fault(
-          text, fmt::format("does not come after step {}; want ascending steps", faults.back().step));
+      return not_a_fault(text, fmt::format("does not come after step {}; list the steps in ascending order",
+                                           faults.back().step));
     faults.push_back(fault);
     if (comma == std::string_view::npos) break;
     list.remove_prefix(comma + 1);
-    if (list.empty()) return not_a_fault("", "is no fault; want STEP or STEP:RANK, for example 1200,3400:5");
+    if (list.empty())
+      return not_a_fault("", "is not a fault; expected STEP or STEP:RANK, for example 1200,3400:5");
   }
   return faults;
 }

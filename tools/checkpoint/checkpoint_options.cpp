@@ -34,47 +34,50 @@ std::string_view problem(const RunNumber& number, double value) {
 const std::array<RunNumber, CheckpointRunOptions::kNumbers>& CheckpointRunOptions::numbers() {
   using Kind = RunNumber::Kind;
   static const std::array<RunNumber, kNumbers> table = {{
-      {"steps", Kind::kCount, 10'000, "Training steps of the run"},
-      {"step-s", Kind::kPositive, 1, "Seconds of a step"},
+      {"steps", Kind::kCount, 10'000, "Training steps in the run"},
+      {"step-s", Kind::kPositive, 1, "Seconds per step"},
       {"forward-backward-s", Kind::kNotNegative, 1,
-       "Seconds of a step's passes, which a snapshot can hide behind"},
-      {"restart-s", Kind::kNotNegative, 150, "Seconds from a fault until training goes on"},
-      {"snapshot-gb-per-s", Kind::kPositive, 10, "GPU to CPU memory, gigabytes a second of a rank"},
-      {"storage-gb-per-s", Kind::kPositive, 1, "To storage, gigabytes a second of a rank"},
-      {"storage-total-gb-per-s", Kind::kNotNegative, 0, "The same of all ranks together; 0: no limit"},
-      {"tokens", Kind::kCount, 262'144, "Tokens of a step"},
-      {"skew", Kind::kNotNegative, 0, "Tokens per expert ~ 1 / rank^skew; 0: balanced"},
-      {"plt-limit", Kind::kNotNegative, 0.05, "Lost share of tokens from which on --dynamic-k saves more"},
+       "Seconds of forward and backward passes per step, which can hide an async snapshot"},
+      {"restart-s", Kind::kNotNegative, 150, "Seconds from a fault until training resumes"},
+      {"snapshot-gb-per-s", Kind::kPositive, 10, "Rate from GPU to CPU memory per rank, in GB/s"},
+      {"storage-gb-per-s", Kind::kPositive, 1, "Rate to storage per rank, in GB/s"},
+      {"storage-total-gb-per-s", Kind::kNotNegative, 0,
+       "Rate to storage of all ranks together, in GB/s; 0: no limit"},
+      {"tokens", Kind::kCount, 262'144, "Tokens per step"},
+      {"skew", Kind::kNotNegative, 0,
+       "Skew of the expert load: the n-th most loaded expert gets tokens ~ 1 / n^skew; 0: balanced"},
+      {"plt-limit", Kind::kNotNegative, 0.05,
+       "Share of lost tokens above which --dynamic-k saves more experts"},
   }};
   return table;
 }
 
 void CheckpointRunOptions::configure(Options& options) {
-  const std::string group = "A run with faults";
+  const std::string group = "Run with faults";
   options
       .add("--interval", interval_, "STEPS",
-           "Steps between checkpoints: what saving and faults cost, lost tokens")
+           "Steps between checkpoints; also reports what saving and faults cost, and the lost tokens")
       .in_group(group);
   options
       .add("--faults", faults_, "LIST",
-           "Steps after which all ranks fail, or STEP:RANK for one, for example 1200,3400:5")
+           "Steps after which all ranks fail, or STEP:RANK for one rank, for example 1200,3400:5")
       .in_group(group);
   options
       .add("--save", save_, "MODE",
-           "\"sync\": training waits for storage; \"async\" (default): saving runs beside it")
+           "\"sync\": training waits for storage; \"async\" (default): saving overlaps with training")
       .one_of(kSaveModeNames)
       .in_group(group);
   options
       .add_flag("--dynamic-k", dynamic_k_,
-                "Double K after a recovery that leaves more tokens lost than --plt-limit")
+                "Double K after a recovery if more tokens are lost than --plt-limit allows")
       .in_group(group);
   for (std::size_t i = 0; i < kNumbers; ++i) {
     const RunNumber& number = numbers()[i];
     const std::string preset =
-        i == kForwardBackward ? "all of the step" : fmt::format("{:.15g}", number.assumed);
+        i == kForwardBackward ? "the whole step" : fmt::format("{:.15g}", number.assumed);
     options
         .add(fmt::format("--{}", number.name), given_[i], "X",
-             fmt::format("{} (assumed: {})", number.meaning, preset))
+             fmt::format("{} (default {})", number.meaning, preset))
         .in_group(group);
   }
 }
@@ -84,9 +87,9 @@ Status CheckpointRunOptions::check_numbers() const {
     if (!given_[i]) continue;
     const std::string_view wanted = problem(numbers()[i], *given_[i]);
     if (!wanted.empty())
-      return Error{fmt::format("--{} is {}, want {}", numbers()[i].name, *given_[i], wanted)};
+      return Error{fmt::format("--{} must be {}, not {}", numbers()[i].name, wanted, *given_[i])};
     if (!interval_ && i != kTokens && i != kSkew)
-      return Error{fmt::format("--{} describes a run; say how often it saves with --interval STEPS",
+      return Error{fmt::format("--{} applies only to a run that saves checkpoints; add --interval STEPS",
                                numbers()[i].name)};
   }
   return Ok{};
@@ -97,12 +100,13 @@ Status CheckpointRunOptions::check_effects() const {
       {"dynamic-k", dynamic_k_}, {"faults", !faults_.empty()}, {"save", !save_.empty()}};
   for (const auto& [option, is_given] : of_runs) {
     if (is_given && !interval_)
-      return Error{fmt::format("--{} wants a run; say how often it saves with --interval STEPS", option)};
+      return Error{
+          fmt::format("--{} applies only to a run that saves checkpoints; add --interval STEPS", option)};
   }
   if (save_mode() == kSaveModeNames[static_cast<std::size_t>(SaveMode::kSync)] && given_[kForwardBackward])
-    return Error{"--forward-backward-s hides snapshots of --save async; leave it out with --save sync"};
+    return Error{"--forward-backward-s applies only to --save async; leave it out with --save sync"};
   if (given_[kPltLimit] && !dynamic_k_)
-    return Error{"--plt-limit is what --dynamic-k goes by; give that too, or leave it out"};
+    return Error{"--plt-limit applies only with --dynamic-k; add --dynamic-k, or leave --plt-limit out"};
   return Ok{};
 }
 
@@ -110,11 +114,13 @@ Status CheckpointRunOptions::check() const {
   GOODPUT_TRY_STATUS(check_numbers());
   GOODPUT_TRY_STATUS(check_effects());
   if (interval_ && (*interval_ < 1 || *interval_ > static_cast<std::int64_t>(kMostNumber)))
-    return Error{fmt::format("--interval is {}, want a whole number of steps from 1 to 1e9", *interval_)};
-  if (value(kPltLimit) > 1) return Error{"--plt-limit is a share, want a number from 0 to 1"};
-  if (value(kSkew) > 10) return Error{fmt::format("--skew is {}, want a number from 0 to 10", value(kSkew))};
+    return Error{fmt::format("--interval must be a whole number of steps from 1 to 1e9, not {}", *interval_)};
+  if (value(kPltLimit) > 1)
+    return Error{fmt::format("--plt-limit must be a share from 0 to 1, not {}", value(kPltLimit))};
+  if (value(kSkew) > 10)
+    return Error{fmt::format("--skew must be a number from 0 to 10, not {}", value(kSkew))};
   if (value(kForwardBackward) > value(kStep)) {
-    return Error{fmt::format("--forward-backward-s is {}, more than the step takes ({}, --step-s)",
+    return Error{fmt::format("--forward-backward-s is {}, longer than the step itself (--step-s {})",
                              value(kForwardBackward), value(kStep))};
   }
   return Ok{};

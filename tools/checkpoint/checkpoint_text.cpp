@@ -82,7 +82,7 @@ void add_modules(const CheckpointReport& report, Text& text) {
   }
   if (model.experts > 0) {
     text.row("all but experts", dense);
-    text.row("one expert a layer", expert, fmt::format("   x {} experts", model.experts));
+    text.row("one expert per layer", expert, fmt::format("   x {} experts", model.experts));
   }
   text.row("checkpoint", {0, model.parameters(), bytes.total()});
   if (model.experts > 0) {
@@ -96,42 +96,43 @@ void add_savings(const CheckpointReport& report, Text& text) {
   const PartialCheckpoint& checkpoint = report.checkpoint;
   const double saving = per_rank_saving(report.partial, report.full, checkpoint.sharding);
   if (report.model.experts > 0) {
-    text.line("\nWith {} of {} experts a layer, {}", checkpoint.k.persist, report.model.experts,
+    text.line("\nSaving {} of {} experts per layer, {} selection", checkpoint.k.persist, report.model.experts,
               kExpertSelectionNames[static_cast<std::size_t>(checkpoint.selection)]);
-    text.line("  every module once      {:>14}   {:.1f} % less",
+    text.line("  without duplicates     {:>14}   {:.1f} % less than a full checkpoint",
               size_text(report.bytes.partial(checkpoint.k.persist)),
               100 * non_redundant_saving(report.bytes, checkpoint.k.persist));
   } else {
     text.line("");
   }
-  text.line("  heaviest of ranks      {:>14}   of {}, sharding {}; in full {}",
+  text.line("  largest rank           {:>14}   of {}, sharding {}; {} in a full checkpoint",
             size_text(report.partial.peak), checkpoint.ranks,
             kShardingNames[static_cast<std::size_t>(checkpoint.sharding)], size_text(report.full.peak));
-  text.line("  mean of ranks          {:>14}", size_text(report.partial.mean_bytes));
-  text.line("  a rank saves           {:>12.1f} %   {}", 100 * saving,
-            checkpoint.sharding == Sharding::kNone ? "on average" : "the heaviest");
+  text.line("  average rank           {:>14}", size_text(report.partial.mean_bytes));
+  text.line("  reduction per rank     {:>12.1f} %   {}", 100 * saving,
+            checkpoint.sharding == Sharding::kNone ? "on average" : "on the largest rank");
 }
 
 void add_faults(const CheckpointRunReport& report, Text& text) {
   for (const FaultLoss& fault : report.costs.loss.faults) {
     const std::string who = fault.fault.rank ? fmt::format("rank {}", *fault.fault.rank) : "all ranks";
-    text.line("  fault after step {:<6} {}: back to step {}, {:.6g} tokens lost; K = {} from here",
+    text.line("  fault after step {:<6} {}: back to step {}, {:.6g} tokens lost; K = {} from then on",
               fault.fault.step, who, fault.recovered_step, fault.tokens_lost, fault.k_after.persist);
   }
 }
 
 void add_run(const CheckpointRunReport& report, Text& text) {
   const auto& [run, costs, assumed] = report;
-  text.line("\nA checkpoint every {} of {} steps, {}", run.interval, run.steps,
-            kSaveModeNames[static_cast<std::size_t>(run.mode)]);
-  text.line("  snapshot               {:>12.3f} s   persist {:.3f} s; shortest interval {}",
+  text.line("\nA run of {} with {} checkpoints every {}", steps_text(run.steps),
+            kSaveModeNames[static_cast<std::size_t>(run.mode)], steps_text(run.interval));
+  text.line("  snapshot               {:>12.3f} s   persist {:.3f} s; shortest possible interval {}",
             to_seconds(costs.times.snapshot), to_seconds(costs.times.persist),
             steps_text(costs.least_interval));
-  text.line("  training waits         {:>12.3f} s   a checkpoint", to_seconds(costs.stall));
-  text.line("  O_ckpt                 {:>12.1f} s   saving {:.1f}, restarts {:.1f}, lost steps {:.1f}",
+  text.line("  training waits         {:>12.3f} s   per checkpoint", to_seconds(costs.stall));
+  text.line("  overhead (O_ckpt)      {:>12.1f} s   saving {:.1f}, restarts {:.1f}, lost steps {:.1f}",
             costs.overhead.total_s(), costs.overhead.save_s, costs.overhead.restart_s, costs.overhead.lost_s);
-  text.line("  PLT                    {:>12.3f} %   of all tokens, lost by experts that went back further",
-            100 * costs.loss.plt);
+  text.line(
+      "  lost tokens (PLT)      {:>12.3f} %   of all tokens, in experts restored from older checkpoints",
+      100 * costs.loss.plt);
   add_faults(report, text);
   for (const auto& [option, value] : assumed) text.line("  assumed: --{} {:.15g}", option, value);
 }
@@ -140,8 +141,9 @@ void add_run(const CheckpointRunReport& report, Text& text) {
 
 std::string checkpoint_text(const CheckpointReport& report) {
   Text text;
-  text.line("{}: {} parameters, {} bytes each\n", report.model.name,
-            count_text(static_cast<double>(report.model.parameters())), report.bytes_per_parameter);
+  text.line("A full checkpoint of {} takes {}: {} parameters, {} bytes each.\n", report.model.name,
+            size_text(report.bytes.total()), count_text(static_cast<double>(report.model.parameters())),
+            report.bytes_per_parameter);
   add_modules(report, text);
   add_savings(report, text);
   if (report.run) add_run(*report.run, text);

@@ -50,27 +50,28 @@ std::uint64_t hash_of(const CheckpointReport& report, const CheckpointRunOptions
 class CheckpointCommand final : public Command {
  public:
   void configure(Options& options) override {
-    options.add("model", model_path_, "MODEL", "A model: a name that goodput list models prints, or a file")
+    options.add("model", model_path_, "MODEL", "Model: a name from goodput list models, or a file")
         .listed("models")
         .required();
-    options.add("--pec-k", pec_k_, "K", "Experts of every MoE layer that a checkpoint saves (default: all)");
+    options.add("--pec-k", pec_k_, "K", "Experts per MoE layer that a checkpoint saves (default: all)");
     options.add("--snapshot-k", snapshot_k_, "K",
-                "Experts that it copies to CPU memory, of which --pec-k go to storage (default: as many)");
+                "Experts per MoE layer to copy to CPU memory, of which --pec-k are written to storage "
+                "(default: the value of --pec-k)");
     options
         .add("--selection", selection_, "NAME",
-             "Which: \"sequential\" (default), in turn; \"load-aware\", those with most unsaved tokens")
+             "Experts to save: \"sequential\" (default), in rotation; \"load-aware\", those with the most "
+             "unsaved tokens")
         .one_of(kExpertSelectionNames);
-    options.add("--ranks", ranks_, "R", "Ranks that share the experts (default: one an expert)");
+    options.add("--ranks", ranks_, "R", "Ranks that share the experts (default: one per expert)");
     options
         .add("--sharding", sharding_, "NAME",
-             "Who writes all else: \"none\" (default), every rank; \"edps\", dealt out once; \"adps\", for "
-             "every checkpoint, around its experts")
+             "How ranks write everything except experts: \"none\" (default), each writes all of it; "
+             "\"edps\", a fixed split; \"adps\", a new split per checkpoint that evens out its experts")
         .one_of(kShardingNames);
-    options.add(
-        "--bytes-per-param", bytes_per_parameter_, "B",
-        fmt::format("Of a weight and its optimizer state (default {}: bf16 weights, their fp32 copy and "
-                    "Adam's moments; 12: fp32 weights and the moments)",
-                    bytes_per_parameter_));
+    options.add("--bytes-per-param", bytes_per_parameter_, "B",
+                fmt::format("Bytes per weight and its optimizer state (default {}: bf16 weights, fp32 copy "
+                            "and Adam moments; 12: fp32 weights and Adam moments)",
+                            bytes_per_parameter_));
     options_.configure(options);
   }
 
@@ -102,17 +103,17 @@ class CheckpointCommand final : public Command {
     GOODPUT_TRY(checkpoint.k.persist, k_of("--pec-k", pec_k_, model.experts, model));
     GOODPUT_TRY(checkpoint.k.snapshot, k_of("--snapshot-k", snapshot_k_, checkpoint.k.persist, model));
     if (checkpoint.k.snapshot < checkpoint.k.persist) {
-      return Error{fmt::format("--snapshot-k is {}, but --pec-k {} go from there to storage; want {} to {}",
-                               checkpoint.k.snapshot, checkpoint.k.persist, checkpoint.k.persist,
-                               model.experts)};
+      return Error{fmt::format(
+          "--snapshot-k is {}, but --pec-k sends {} of those experts to storage; it must be from {} to {}",
+          checkpoint.k.snapshot, checkpoint.k.persist, checkpoint.k.persist, model.experts)};
     }
     const std::int64_t ranks = ranks_.value_or(std::max(1, model.experts));
     if (ranks < 1 || ranks > kMostRanks)
-      return Error{fmt::format("--ranks is {}, want a whole number from 1 to {}", ranks, kMostRanks)};
+      return Error{fmt::format("--ranks must be a whole number from 1 to {}, not {}", kMostRanks, ranks)};
     checkpoint.ranks = static_cast<std::int32_t>(ranks);
     if (bytes_per_parameter_ < 1 || bytes_per_parameter_ > kMostBytesPerParameter) {
-      return Error{fmt::format("--bytes-per-param is {}, want a whole number from 1 to {}",
-                               bytes_per_parameter_, kMostBytesPerParameter)};
+      return Error{fmt::format("--bytes-per-param must be a whole number from 1 to {}, not {}",
+                               kMostBytesPerParameter, bytes_per_parameter_)};
     }
     return checkpoint;
   }
@@ -125,7 +126,7 @@ class CheckpointCommand final : public Command {
                                                          {"--skew", options_.has_skew()}};
     for (const auto& [option, is_given] : options) {
       if (is_given)
-        return Error{fmt::format("{} has no experts to choose from; leave {} out", model.name, option),
+        return Error{fmt::format("{} has no experts; leave {} out", model.name, option),
                      {.file = model_path_}};
     }
     return Ok{};
@@ -134,11 +135,11 @@ class CheckpointCommand final : public Command {
   // What only a run makes a difference to.
   [[nodiscard]] Status check_without_run(ExpertSelection selection) const {
     if (snapshot_k_)
-      return Error{"--snapshot-k describes a run; say how often it saves with --interval STEPS"};
+      return Error{"--snapshot-k applies only to a run that saves checkpoints; add --interval STEPS"};
     const std::string_view tokens = options_.given_tokens();
     if (tokens.empty() || selection == ExpertSelection::kLoadAware) return Ok{};
     return Error{fmt::format(
-        "{} describes a run, or a load-aware selection; add --interval STEPS or --selection load-aware",
+        "{} applies only to a run or to load-aware selection; add --interval STEPS or --selection load-aware",
         tokens)};
   }
 
@@ -146,8 +147,8 @@ class CheckpointCommand final : public Command {
                                                  std::int32_t preset, const CheckpointModel& model) {
     if (!given) return preset;
     if (*given < 1 || *given > model.experts) {
-      return Error{fmt::format("{} is {}, but an MoE layer of {} has {} experts; want 1 to {}", option,
-                               *given, model.name, model.experts, model.experts)};
+      return Error{fmt::format("{} must be from 1 to {}, the number of experts in an MoE layer of {}, not {}",
+                               option, model.experts, model.name, *given)};
     }
     return static_cast<std::int32_t>(*given);
   }
@@ -158,7 +159,7 @@ class CheckpointCommand final : public Command {
                                                      const CommandContext& context) const {
     GOODPUT_TRY_STATUS(check_rotation(bytes, checkpoint));
     if (static_cast<double>(options_.tokens()) * model.top_k > 1e9)
-      return Error{fmt::format("--tokens is {}, which times top_k {} is above 1e9; lower it",
+      return Error{fmt::format("--tokens {} times top_k {} is more than 1e9; lower --tokens",
                                options_.tokens(), model.top_k)};
     const ExpertTokens tokens =
         expert_tokens(model, options_.tokens(), options_.skew(), context.options.seed);
@@ -199,14 +200,13 @@ class CheckpointCommand final : public Command {
 }  // namespace
 
 CommandInfo command_checkpoint() {
-  return {
-      .name = "checkpoint",
-      .summary = "how large a model's checkpoints are, whole, partial and sharded, and what they cost a run",
-      .example =
-          "goodput checkpoint gpt2-moe-small --pec-k 1 --sharding adps\n"
-          "goodput checkpoint gpt-s --bytes-per-param 14 --pec-k 2 --interval 50 "
-          "--faults 1200,3400:5",
-      .make = make_command<CheckpointCommand>};
+  return {.name = "checkpoint",
+          .summary = "Compute the size of a model's checkpoints and what they cost a run",
+          .example =
+              "goodput checkpoint gpt2-moe-small --pec-k 1 --sharding adps\n"
+              "goodput checkpoint gpt-s --bytes-per-param 14 --pec-k 2 --interval 50 "
+              "--faults 1200,3400:5",
+          .make = make_command<CheckpointCommand>};
 }
 
 }  // namespace goodput

@@ -29,8 +29,8 @@ Result<double> about_number(std::size_t column, std::string_view text) {
   const std::optional<double> number = parse_number(text);
   if (number && *number >= least && *number <= kLargestAbout && (!is_whole || *number == std::floor(*number)))
     return *number;
-  return Error{fmt::format("{} is {}, want a {} from {} on", kAboutColumns[column], in_quotes(text),
-                           is_whole ? "whole number" : "number", least)};
+  return Error{fmt::format("{} must be a {} of {} or more, not {}", kAboutColumns[column],
+                           is_whole ? "whole number" : "number", least, in_quotes(text))};
 }
 
 // Hours are those of the clock times the GPUs, so other GPUs mean other hours.
@@ -53,7 +53,7 @@ class AboutTable {
     const auto fields = split_csv(line);
     if (!fields) return Error{std::string(kUnclosedQuote)};
     if (fields->size() != columns_)
-      return Error{fmt::format("has {} fields, want {}", fields->size(), columns_)};
+      return Error{fmt::format("expected {} fields, found {}", columns_, fields->size())};
     AboutJob about;
     about.line = number;
     for (std::size_t i = 1; i < kAboutColumns.size(); ++i) {
@@ -64,7 +64,8 @@ class AboutTable {
     const std::string name = on_one_line((*fields)[*at_[0]]);
     const auto [same, is_new] = jobs_.emplace(name, about);
     if (is_new) return Ok{};
-    return Error{fmt::format("job {} is in line {}, too; remove one", in_quotes(name), same->second.line)};
+    return Error{fmt::format("job {} is also in line {}; remove one of the two lines", in_quotes(name),
+                             same->second.line)};
   }
 
   void tell(FleetJob& job) {
@@ -87,8 +88,10 @@ class AboutTable {
     std::vector<std::string> notes;
     const auto unused =
         std::count_if(jobs_.begin(), jobs_.end(), [](const auto& job) { return !job.second.is_used; });
-    if (unused > 0) notes.push_back(fmt::format("{}: {} of its jobs were not read", file, unused));
-    if (untold_ > 0) notes.push_back(fmt::format("{}: says nothing of {} of the jobs", file, untold_));
+    if (unused > 0)
+      notes.push_back(fmt::format("{}: {} of its jobs are not among the jobs of the study", file, unused));
+    if (untold_ > 0)
+      notes.push_back(fmt::format("{}: has no line for {} of the jobs of the study", file, untold_));
     return notes;
   }
 
@@ -102,7 +105,7 @@ class AboutTable {
       if (found != names->end()) at_[i] = static_cast<std::size_t>(found - names->begin());
     }
     if (at_[0] && (at_[1] || at_[2] || at_[3])) return Ok{};
-    return Error{"wants a column job and one or more of gpus, gpu_hours, restarts"};
+    return Error{"must have a column job and at least one of gpus, gpu_hours, restarts"};
   }
 
   std::size_t columns_ = 0;

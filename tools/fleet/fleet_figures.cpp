@@ -20,8 +20,8 @@ constexpr std::size_t kMostDrawnHosts = 30;
 constexpr std::size_t kMostDots = 20'000;
 
 std::string_view cumulated(const FleetCurve& curve, FleetWeight weight) {
-  if (weight == FleetWeight::kGpuHours) return "share of the GPU-hours";
-  return curve.key == "steps" ? "share of the steps" : "share of the jobs";
+  if (weight == FleetWeight::kGpuHours) return "share of GPU-hours";
+  return curve.key == "steps" ? "share of steps" : "share of jobs";
 }
 
 // What the distributions are drawn from and to, and what stands at their mark.
@@ -34,11 +34,11 @@ struct CurveLook {
   std::string_view mark{};
 };
 constexpr CurveLook kCurveLooks[] = {
-    {"waste", "What stragglers waste", true, 0, {}, "S = 1.1"},
-    {"steps", "Slowdown of steps over S of their job", false, {}, {}, ""},
-    {"m_w", "Is it the slowest workers?", false, -0.25, 1.5, "half of the loss"},
-    {"m_s", "Is it the last stage?", false, -0.25, 1.5, "half of the loss"},
-    {"correlation", "Is it sequence lengths?", false, -1, 1, "0.9"},
+    {"waste", "Waste caused by stragglers", true, 0, {}, "S = 1.1"},
+    {"steps", "Slowdown of steps relative to S of their job", false, {}, {}, ""},
+    {"m_w", "Loss explained by the slowest workers", false, -0.25, 1.5, "half of the loss"},
+    {"m_s", "Loss explained by the last stage", false, -0.25, 1.5, "half of the loss"},
+    {"correlation", "Are sequence lengths the cause?", false, -1, 1, "0.9"},
 };
 
 LineChart curve_chart(const FleetCurve& curve, const CurveLook& look, FleetWeight weight) {
@@ -59,7 +59,7 @@ LineChart curve_chart(const FleetCurve& curve, const CurveLook& look, FleetWeigh
 
 LineChart size_chart(const FleetStudy& study) {
   LineChart chart;
-  chart.title = "Slowdown against the size of the job";
+  chart.title = "Slowdown by job size";
   ChartSeries dots{"", {}, ChartSeries::Shape::kDots, {}};
   for (const FleetJob* job : study.fleet.studied) {
     if (!job->gpus || dots.points.size() == kMostDots) continue;
@@ -77,8 +77,8 @@ LineChart size_chart(const FleetStudy& study) {
 
 BarChart optype_chart(const FleetStudy& study) {
   BarChart chart;
-  chart.title = "What each type of op wastes alone";
-  chart.note = "mean over the studied jobs that have it, with all other ops ideal";
+  chart.title = "Waste caused by each op type alone";
+  chart.note = "mean over the studied jobs that have this op type; all other ops ideal";
   for (const OptypeWaste& type : study.optypes)
     chart.bars.push_back({type.optype, type.waste, fmt::format("{:.2f} %", 100 * type.waste), {}});
   return chart;
@@ -86,17 +86,17 @@ BarChart optype_chart(const FleetStudy& study) {
 
 BarChart host_chart(const FleetStudy& study) {
   BarChart chart;
-  chart.title = "Hosts that are slow in most jobs";
+  chart.title = "Hosts that were slow in the most jobs";
   for (const HostRecord& host : study.hosts) {
     if (chart.bars.size() == kMostDrawnHosts) break;
     chart.bars.push_back(
         {host.host, static_cast<double>(host.slow_in),
          fmt::format("{} of {} jobs, S {:.2f}", host.slow_in, host.ran_in, host.mean_slowdown),
-         fmt::format("{}: alone S {:.3f} in the mean, {:.3f} at worst", host.host, host.mean_slowdown,
+         fmt::format("{}: S alone is {:.3f} on average, {:.3f} at most", host.host, host.mean_slowdown,
                      host.worst_slowdown)});
   }
-  chart.note = fmt::format("{} of {} that were slow in some job; {} jobs name their hosts", chart.bars.size(),
-                           study.hosts.size(), study.jobs_with_hosts);
+  chart.note = fmt::format("{} of {} hosts that were slow in at least one job; {} jobs have host names",
+                           chart.bars.size(), study.hosts.size(), study.jobs_with_hosts);
   return chart;
 }
 
@@ -134,7 +134,7 @@ Status write_fleet_figures(const FleetReport& report, const std::string& folder)
   const FleetStudy& study = report.study;
   std::error_code failed;
   std::filesystem::create_directories(folder, failed);
-  if (failed) return Error{fmt::format("cannot be made: {}", failed.message()), {.file = folder}};
+  if (failed) return Error{fmt::format("cannot create this folder: {}", failed.message()), {.file = folder}};
   const auto write = [&](std::string_view name, const std::string& svg) {
     return write_text_atomically(figure_file(folder, name), svg);
   };

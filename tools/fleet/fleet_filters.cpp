@@ -53,7 +53,7 @@ FilteredFleet filter_fleet(const std::vector<FleetJob>& jobs, const FleetFilters
   for (const FleetJob& job : jobs) left.push_back(&job);
   if (weight == FleetWeight::kGpuHours) {
     fleet.filters.push_back(
-        run_filter(left, filter_named("gpu_hours", "unknown GPU-hours, which are the weights"),
+        run_filter(left, filter_named("gpu_hours", "unknown GPU-hours, so the job has no weight"),
                    [](const FleetJob& job) { return goes_if(!job.gpu_hours || *job.gpu_hours <= 0); }));
   }
   fleet.filters.push_back(run_filter(

@@ -29,7 +29,7 @@ std::string cost_text(const FleetStudy& study) {
   const std::string those = jobs == 1 ? "this job" : fmt::format("these {} jobs", jobs);
   const std::string its = jobs == 1 ? "its" : "their";
   if (!study.gpu_hours) {
-    return fmt::format("Stragglers cost {} {:.1f} % of {} time{} ({} GPU-hours are not known)", those,
+    return fmt::format("Stragglers cost {} {:.1f} % of {} time{} (GPU-hours unknown: {})", those,
                        100 * mean_waste(study), its, jobs == 1 ? "" : " on average", its);
   }
   const std::string cost =
@@ -38,8 +38,8 @@ std::string cost_text(const FleetStudy& study) {
   const std::size_t known = jobs_with_hours(study);
   if (known == jobs)
     return fmt::format("Stragglers cost {} {:.1f} % of {} GPU-hours {}", those, 100 * share, its, cost);
-  return fmt::format("Stragglers cost {:.1f} % of the GPU-hours {} of {}; they are known for {} of them",
-                     100 * share, cost, those, known);
+  return fmt::format("Stragglers cost {:.1f} % of the GPU-hours {} of {} (known for {} of them)", 100 * share,
+                     cost, those, known);
 }
 
 std::string costly_text(const FleetStudy& study) {

@@ -42,8 +42,9 @@ Result<std::vector<std::string>> files_in(const std::string& folder) {
   if (failed) return Error{fmt::format("cannot be read: {}", failed.message()), {.file = folder}};
   std::sort(files.begin(), files.end());
   if (!files.empty()) return files;
-  return Error{"no .json, .json.gz, .sqlite or .db file is in it; name results of whatif --json",
-               {.file = folder}};
+  return Error{
+      "contains no .json, .json.gz, .sqlite or .db file; give results of whatif --json or monitor databases",
+      {.file = folder}};
 }
 
 // What one file holds: a job, or those of a database.
@@ -62,8 +63,9 @@ Result<std::string> rest_of(ByteSource& source) {
     GOODPUT_TRY(const std::size_t got, source.read({text.data() + before, kPiece}));
     text.resize(before + got);
     if (text.size() > kLargestResultBytes)
-      return Error{fmt::format("is larger than {} MiB: no result", kLargestResultBytes >> 20),
-                   {.file = source.path()}};
+      return Error{
+          fmt::format("is larger than {} MiB, so it cannot be a whatif result", kLargestResultBytes >> 20),
+          {.file = source.path()}};
     if (got < kPiece) return text;
   }
 }
@@ -107,12 +109,13 @@ void drop_repeated(FleetReading& reading) {
     if (job.rows == 0) return false;
     const auto [same, is_new] = source_of.emplace(job.rows, job.source);
     if (is_new) return false;
-    if (repeated++ == 0) first = fmt::format("{} is the job of {}", job.source, same->second);
+    if (repeated++ == 0) first = fmt::format("{} is the same job as {}", job.source, same->second);
     return true;
   });
   if (repeated > 0) {
-    reading.notes.push_back(fmt::format("{}: counted once{}", first,
-                                        repeated > 1 ? fmt::format("; so are {} more", repeated - 1) : ""));
+    reading.notes.push_back(
+        fmt::format("{}: counted once{}", first,
+                    repeated > 1 ? fmt::format(" ({} more duplicates were skipped)", repeated - 1) : ""));
   }
 }
 
@@ -129,8 +132,8 @@ void note_shared_names(FleetReading& reading) {
   }
   if (names > 0) {
     reading.notes.push_back(
-        fmt::format("{} jobs share {} name{} ({}{}) but not their rows: each counts for itself", jobs, names,
-                    names > 1 ? "s" : "", first, names > 1 ? ", ..." : ""));
+        fmt::format("{} jobs share {} name{} ({}{}) but have different rows: each is counted separately",
+                    jobs, names, names > 1 ? "s" : "", first, names > 1 ? ", ..." : ""));
   }
 }
 
@@ -144,8 +147,9 @@ void note_mixed_hours(FleetReading& reading) {
   const auto of_runs = with(HoursOf::kRun);
   if (of_steps == 0 || of_runs == 0) return;
   reading.notes.push_back(fmt::format(
-      "GPU-hours of {} of the jobs are those of their analysed steps only, of {} they are from the "
-      "first step to the last: give gpu_hours to --about to add up what is alike",
+      "the GPU-hours of {} of the jobs cover only their analyzed steps, those of {} cover the whole time "
+      "from the first step to the last; add a column gpu_hours to the --job-info table to make them "
+      "comparable",
       of_steps, of_runs));
 }
 

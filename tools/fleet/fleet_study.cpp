@@ -12,7 +12,7 @@ using Jobs = std::vector<const FleetJob*>;
 constexpr std::string_view kAllStudied = "studied jobs";
 constexpr std::string_view kOfKnownHours = "studied jobs with known GPU-hours";
 constexpr std::string_view kSlowJobs = "studied jobs with S >= 1.1";
-constexpr std::string_view kStepsOfSlowJobs = "studied jobs with S >= 1.1, all their steps";
+constexpr std::string_view kStepsOfSlowJobs = "all steps of studied jobs with S >= 1.1";
 constexpr std::string_view kPipelined = "studied jobs with pipelines";
 constexpr std::string_view kSlowPipelined = "studied jobs with pipelines and S >= 1.1";
 constexpr std::string_view kCorrelated = "studied jobs with known correlation";
@@ -120,14 +120,14 @@ class StudyBuilder {
     const FleetSample waste = studied(waste_of);
     add({"slow_jobs", "jobs with S >= 1.1", kAllStudied, FigureUnit::kShare, 0, {}, 0.425}, slowdowns,
         share_of([](double slowdown) { return slowdown >= kSlowJob; }));
-    add({"waste_p90", "waste (1 - 1/S) of a job, P90", kAllStudied, FigureUnit::kShare, 0, {}, 0.213}, waste,
+    add({"waste_p90", "waste per job (1 - 1/S), P90", kAllStudied, FigureUnit::kShare, 0, {}, 0.213}, waste,
         quantile_at(0.9));
-    add({"waste_p99", "waste (1 - 1/S) of a job, P99", kAllStudied, FigureUnit::kShare, 0, {}, 0.45}, waste,
+    add({"waste_p99", "waste per job (1 - 1/S), P99", kAllStudied, FigureUnit::kShare, 0, {}, 0.45}, waste,
         quantile_at(0.99));
     add_gpu_hours();
     add({"slow_jobs_slowdown", "mean S of jobs with S >= 1.1", kSlowJobs, FigureUnit::kSlowdown, 0, {}, 1.28},
         studied([](const FleetJob& job) { return is_slow(job) ? slowdown_of(job) : std::nullopt; }), mean_of);
-    add_curve({"waste", "share of its GPU-hours that a job wastes (1 - 1/S)", kAllStudied, waste,
+    add_curve({"waste", "share of a job's GPU-hours that is wasted (1 - 1/S)", kAllStudied, waste,
                FigureUnit::kShare, 1 - 1 / kSlowJob});
   }
 
@@ -147,7 +147,13 @@ class StudyBuilder {
       study_.gpu_hours = hours;
       study_.wasted_gpu_hours = wasted;
     }
-    add({"gpu_hours_wasted", "waste of all GPU-hours", kOfKnownHours, FigureUnit::kShare, 0, {}, 0.104},
+    add({"gpu_hours_wasted",
+         "wasted share of all GPU-hours",
+         kOfKnownHours,
+         FigureUnit::kShare,
+         0,
+         {},
+         0.104},
         FleetSample(std::move(values), options_.seed), mean_of);
   }
 
@@ -163,7 +169,7 @@ class StudyBuilder {
     }
     const FleetSample steps(std::move(values), options_.seed);
     add({"step_p50",
-         "slowdown of a step over S of its job, P50",
+         "slowdown of a step divided by S of its job, P50",
          kStepsOfSlowJobs,
          FigureUnit::kSlowdown,
          0,
@@ -171,7 +177,7 @@ class StudyBuilder {
          1.0},
         steps, quantile_at(0.5));
     add({"step_p90",
-         "slowdown of a step over S of its job, P90",
+         "slowdown of a step divided by S of its job, P90",
          kStepsOfSlowJobs,
          FigureUnit::kSlowdown,
          0,
@@ -179,7 +185,7 @@ class StudyBuilder {
          1.06},
         steps, quantile_at(0.9));
     add_curve({"steps",
-               "slowdown of a step over S of its job",
+               "slowdown of a step divided by S of its job",
                kStepsOfSlowJobs,
                steps,
                FigureUnit::kSlowdown,
@@ -207,7 +213,7 @@ class StudyBuilder {
     add({"m_s", "jobs with M_S >= 0.5 (last stage)", kPipelined, FigureUnit::kShare, 0, {}, 0.393}, m_s,
         share_of(is_most));
     add({"m_s_slow",
-         "jobs with M_S >= 0.5, of those with S >= 1.1",
+         "jobs with M_S >= 0.5, among those with S >= 1.1",
          kSlowPipelined,
          FigureUnit::kShare,
          0,
@@ -234,9 +240,9 @@ class StudyBuilder {
           return job.correlation && is_high(*job.correlation) ? slowdown_of(job) : std::nullopt;
         }),
         mean_of);
-    add_curve({"m_w", "M_W: share of the loss that the slowest 3 % of the workers explain", kSlowJobs, m_w,
+    add_curve({"m_w", "M_W: share of the loss explained by the slowest 3 % of workers", kSlowJobs, m_w,
                FigureUnit::kShare, kMostOfLoss});
-    add_curve({"m_s", "M_S: share of the loss that the last stage explains", kPipelined, m_s,
+    add_curve({"m_s", "M_S: share of the loss explained by the last stage", kPipelined, m_s,
                FigureUnit::kShare, kMostOfLoss});
     add_curve({"correlation", "correlation of forward and backward passes", kCorrelated, correlations,
                FigureUnit::kCorrelation, kHighCorrelation});
@@ -245,7 +251,7 @@ class StudyBuilder {
   void add_discrepancy() {
     const FleetSample discrepancies =
         sample(study_.fleet.with_discrepancy, [](const FleetJob& job) { return job.discrepancy; });
-    constexpr std::string_view kOver = "jobs that the other filters keep";
+    constexpr std::string_view kOver = "jobs kept by the other filters";
     add({"discrepancy_p50", "replay error, P50", kOver, FigureUnit::kShare, 0, {}, 0.013}, discrepancies,
         quantile_at(0.5));
     add({"discrepancy_p90", "replay error, P90", kOver, FigureUnit::kShare, 0, {}, 0.055}, discrepancies,

@@ -131,7 +131,7 @@ std::vector<std::string> fleet_table_files(const std::string& folder) {
 Status write_fleet_tables(const FleetReport& report, const std::string& folder) {
   std::error_code failed;
   std::filesystem::create_directories(folder, failed);
-  if (failed) return Error{fmt::format("cannot be made: {}", failed.message()), {.file = folder}};
+  if (failed) return Error{fmt::format("cannot create this folder: {}", failed.message()), {.file = folder}};
   GOODPUT_TRY_STATUS(write_jobs(report, table_file(folder, "jobs")));
   GOODPUT_TRY_STATUS(write_distributions(report.study, table_file(folder, "distributions")));
   GOODPUT_TRY_STATUS(write_optypes(report.study, table_file(folder, "optypes")));

@@ -28,12 +28,12 @@ std::string head_text(const FleetReport& report) {
                       count_text(report.reading.results, "whatif result"));
   if (report.reading.databases > 0)
     text += fmt::format(", {}", count_text(report.reading.databases, "monitor database"));
-  return text + (study.weight == FleetWeight::kJob ? "); every job counts the same\n"
-                                                   : "); jobs count by their GPU-hours\n");
+  return text + (study.weight == FleetWeight::kJob ? "); all jobs have the same weight\n"
+                                                   : "); jobs are weighted by GPU-hours\n");
 }
 
 std::string filters_text(const FleetStudy& study) {
-  std::vector<TextRow> rows = {{"left out", "jobs", "of", "of jobs", "of GPU-hours", "paper"}};
+  std::vector<TextRow> rows = {{"left out", "jobs", "of", "share of jobs", "share of GPU-hours", "paper"}};
   for (const FilterCount& filter : study.fleet.filters) {
     const auto share = [](double part, double whole) {
       return whole > 0 ? share_text(part / whole) : std::string("-");
@@ -48,7 +48,7 @@ std::string filters_text(const FleetStudy& study) {
   std::string text = aligned(rows);
   for (const FilterCount& filter : study.fleet.filters) {
     if (filter.unknown_jobs > 0)
-      text += fmt::format("  (kept without a known value of {}: {})\n", filter.key,
+      text += fmt::format("  (kept although {} is unknown: {})\n", filter.key,
                           count_text(filter.unknown_jobs, "job"));
   }
   return text;
@@ -94,7 +94,7 @@ std::string costly_jobs_text(const FleetStudy& study) {
 
 std::string causes_text(const FleetStudy& study) {
   std::vector<TextRow> causes = {
-      {"likely cause", "jobs", "mean S", "mean gain", "saves GPU-hours", "of all"}};
+      {"likely cause", "jobs", "mean S", "mean gain", "GPU-hours saved", "share saved"}};
   for (const CauseRecord& cause : study.causes) {
     causes.push_back({std::string(plain_cause_name(cause.cause)), std::to_string(cause.jobs),
                       fmt::format("{:.3f}", cause.mean_slowdown),
@@ -103,11 +103,11 @@ std::string causes_text(const FleetStudy& study) {
                       share_text(cause.saved_share)});
   }
   if (causes.size() == 1) return "";
-  return "\n" + aligned(causes) + "(a job may have several causes, so they do not add up)\n";
+  return "\n" + aligned(causes) + "(a job can have several causes, so the rows do not add up)\n";
 }
 
 std::string breakdown_text(const FleetStudy& study) {
-  std::vector<TextRow> optypes = {{"op type", "wastes alone"}};
+  std::vector<TextRow> optypes = {{"op type", "waste alone"}};
   for (std::size_t i = 0; i < std::min(kMostOptypesShown, study.optypes.size()); ++i)
     optypes.push_back({study.optypes[i].optype, fmt::format("{:.2f} %", 100 * study.optypes[i].waste)});
   std::vector<TextRow> sizes = {{"GPUs", "jobs", "mean S", "S >= 1.1"}};
@@ -119,22 +119,21 @@ std::string breakdown_text(const FleetStudy& study) {
   if (optypes.size() > 1) text += "\n" + aligned(optypes);
   if (sizes.size() > 1) text += "\n" + aligned(sizes);
   if (study.size_correlation)
-    text += fmt::format("rank correlation of S and GPUs: {:.2f} (the paper: not positive)\n",
+    text += fmt::format("rank correlation of S and GPUs: {:.2f} (paper: not positive)\n",
                         *study.size_correlation);
   return text;
 }
 
 std::string hosts_text(const FleetStudy& study) {
-  if (study.jobs_with_hosts == 0) return "\nNo job names its hosts.\n";
+  if (study.jobs_with_hosts == 0) return "\nNo job has host names.\n";
   if (study.hosts.empty())
-    return fmt::format("\nNo host was slow; {} named {} hosts.\n", count_text(study.jobs_with_hosts, "job"),
-                       study.jobs_with_hosts == 1 ? "its" : "their");
+    return fmt::format("\nNo host was slow; {} had host names.\n", count_text(study.jobs_with_hosts, "job"));
   const auto several = std::count_if(study.hosts.begin(), study.hosts.end(),
                                      [](const HostRecord& host) { return host.slow_in > 1; });
   std::string text =
-      fmt::format("\n{} slow in one job or more, {} in several, of the hosts of {}\n",
+      fmt::format("\n{} slow in at least one job, {} in several, among the hosts of {}\n",
                   count_text(study.hosts.size(), "host"), several, count_text(study.jobs_with_hosts, "job"));
-  std::vector<TextRow> rows = {{"host", "slow in jobs", "ran in jobs", "mean S alone", "max S alone"}};
+  std::vector<TextRow> rows = {{"host", "slow in (jobs)", "ran in (jobs)", "mean S alone", "max S alone"}};
   for (std::size_t i = 0; i < std::min(kMostHostsShown, study.hosts.size()); ++i) {
     const HostRecord& host = study.hosts[i];
     rows.push_back({host.host, std::to_string(host.slow_in), std::to_string(host.ran_in),

@@ -242,7 +242,7 @@ Result<MonitorJobs> read_monitor_jobs(MonitorStore& store, const std::string& fi
     const std::vector<StepTotals> steps = analysed_steps(std::move(totals));
     if (steps.empty()) {
       read.notes.push_back(
-          fmt::format("{}: job {} has no analysed steps: left out", file, in_quotes(info.name)));
+          fmt::format("{}: job {} has no analyzed steps and is left out", file, in_quotes(info.name)));
       continue;
     }
     GOODPUT_TRY(FleetJob job, read_monitor_job(store, info, steps, file));

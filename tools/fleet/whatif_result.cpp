@@ -58,15 +58,15 @@ class WhatIfResultReader {
     std::string_view schema;
     if (root_["schema"].get(schema)) {
       return error_at("/schema",
-                      "is missing, so this is no result of goodput; want what whatif wrote to --json");
+                      "is missing, so this is not a goodput result; expected a result of whatif --json");
     }
     if (schema == kWhatIfSchema) return Ok{};
     if (schema.starts_with("goodput.whatif/")) {
-      return error_at("/schema", fmt::format("is {}, of a newer goodput than this one, which reads {}",
+      return error_at("/schema", fmt::format("is {}, written by a newer goodput; this version reads {}",
                                              in_quotes(schema), kWhatIfSchema));
     }
-    return error_at("/schema", fmt::format("is {}, want {}: what whatif wrote to --json", in_quotes(schema),
-                                           kWhatIfSchema));
+    return error_at("/schema", fmt::format("must be {} (a result of whatif --json), not {}", kWhatIfSchema,
+                                           in_quotes(schema)));
   }
 
   // A result that does not say rests on nobody's word.
@@ -74,21 +74,21 @@ class WhatIfResultReader {
     dom::element element;
     if (root_["lowest_tier"].get(element) || element.is_null()) return Tier::kAssumed;
     std::string_view name;
-    if (element.get(name)) return error_at("/lowest_tier", "is no text");
+    if (element.get(name)) return error_at("/lowest_tier", "must be a string");
     const auto* const found = std::find(kTierNames.begin(), kTierNames.end(), name);
     if (found != kTierNames.end()) return static_cast<Tier>(found - kTierNames.begin());
     return error_at("/lowest_tier",
-                    fmt::format("is {}, want one of {}", in_quotes(name), fmt::join(kTierNames, ", ")));
+                    fmt::format("must be one of {}, not {}", fmt::join(kTierNames, ", "), in_quotes(name)));
   }
 
   [[nodiscard]] Status check_range(double number, std::string_view pointer, double least, double most) const {
     if (number >= least && number <= most) return Ok{};
-    return error_at(pointer, fmt::format("is {:g}, want {:g} to {:g}", number, least, most));
+    return error_at(pointer, fmt::format("must be from {:g} to {:g}, not {:g}", least, most, number));
   }
   [[nodiscard]] Result<double> number_of(dom::element element, std::string_view pointer, double least,
                                          double most) const {
     double number = 0;
-    if (element.get(number)) return error_at(pointer, "is no number");
+    if (element.get(number)) return error_at(pointer, "must be a number");
     GOODPUT_TRY_STATUS(check_range(number, pointer, least, most));
     return number;
   }
@@ -108,7 +108,7 @@ class WhatIfResultReader {
   Status read_job(FleetJob& job) const {
     std::string_view name;
     if (root_.at_pointer("/job/trial_name").get(name))
-      return error_at("/job/trial_name", "is missing, or no text");
+      return error_at("/job/trial_name", "is missing or not a string");
     job.name = on_one_line(name);
     GOODPUT_TRY(const double gpus, number_at("/job/world_size", 1, 1e9));
     job.gpus = static_cast<std::int64_t>(gpus);
@@ -126,14 +126,14 @@ class WhatIfResultReader {
   Status read_steps(FleetJob& job) const {
     dom::object steps;
     if (root_["per_step"].get(steps) || steps.size() == 0)
-      return error_at("/per_step", "is missing, or empty");
+      return error_at("/per_step", "is missing or empty");
     double recorded_s = 0;
     for (const auto& [name, step] : steps) {
       const std::string pointer = fmt::format("/per_step/{}", name);
       double slowdown = 0;
       double seconds = 0;
       if (step["slowdown"].get(slowdown) || step["recorded_s"].get(seconds))
-        return error_at(pointer, "has no slowdown and recorded_s");
+        return error_at(pointer, "must have slowdown and recorded_s");
       GOODPUT_TRY_STATUS(check_range(slowdown, pointer + "/slowdown", kLeastSlowdown, kMostSlowdown));
       GOODPUT_TRY_STATUS(check_range(seconds, pointer + "/recorded_s", 0, kLongestStepS));
       job.step_slowdown.push_back(slowdown / job.slowdown);
@@ -175,7 +175,7 @@ class WhatIfResultReader {
       std::string_view name;
       bool is_likely = false;
       if (cause["cause"].get(name) || cause["likely"].get(is_likely))
-        return error_at(pointer, "has no cause and likely");
+        return error_at(pointer, "must have cause and likely");
       if (name == "sequence-length") {
         GOODPUT_TRY(job.correlation, optional_at(pointer + "/value"));
       }
@@ -228,13 +228,14 @@ Result<FleetJob> read_whatif_result(std::string text, const std::string& file) {
   dom::parser parser;
   dom::element document;
   if (const auto code = parser.parse(text.data(), size, false).get(document)) {
-    return Error{fmt::format("is truncated or no JSON: {}; want what whatif wrote to --json, or a monitor's "
+    return Error{fmt::format("is truncated or not JSON: {}; expected a result of whatif --json, or a monitor "
                              "database",
                              simdjson::error_message(code)),
                  {.file = file}};
   }
   dom::object root;
-  if (document.get(root)) return Error{"is no JSON object; want what whatif wrote to --json", {.file = file}};
+  if (document.get(root))
+    return Error{"is not a JSON object; expected a result of whatif --json", {.file = file}};
   return WhatIfResultReader(root, file).read();
 }
 

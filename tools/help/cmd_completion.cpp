@@ -17,7 +17,7 @@ namespace {
 class CompletionCommand final : public Command {
  public:
   void configure(Options& options) override {
-    options.add("shell", shell_, "SHELL", "bash, zsh or fish").one_of(names_of(kShells)).required();
+    options.add("shell", shell_, "SHELL", "Shell: bash, zsh or fish").one_of(names_of(kShells)).required();
   }
 
   Result<ExitCode> run(const CommandContext& context) override {
@@ -39,7 +39,7 @@ class CompletionCommand final : public Command {
 
 CommandInfo command_completion() {
   return {.name = "completion",
-          .summary = "a script that lets a shell complete commands, options and names",
+          .summary = "Print a script that completes commands, options and names in a shell",
           .example =
               "source <(goodput completion bash)\n"
               "goodput completion zsh > ~/.zfunc/_goodput\n"

@@ -29,18 +29,17 @@ struct Described {
 
 constexpr Described kEnvironment[] = {
     {"GOODPUT_CONFIGS",
-     "Folders, separated by colons, each with models, clusters, plans, scenarios, calibration and routing as "
-     "in the "
-     "shipped one; what is called by a name is looked up there first."},
-    {"NO_COLOR", "If not empty: no colours (https://no-color.org)."},
-    {"TERM", "dumb: no colours, no progress bars."},
-    {"COLORTERM", "truecolor or 24bit: colours of 24 bits instead of a palette of 256."},
+     "Folders, separated by colons, that are searched for configs by name before the shipped ones. Each has "
+     "subfolders such as models, clusters, plans and scenarios, like the shipped configs."},
+    {"NO_COLOR", "If not empty, disables colors (https://no-color.org)."},
+    {"TERM", "If dumb, disables colors and progress bars."},
+    {"COLORTERM", "If truecolor or 24bit, enables 24-bit colors instead of a palette of 256."},
 };
 
 constexpr Described kFiles[] = {
     {"share/goodput/configs",
      "The shipped models, clusters, plans, scenarios, calibrations and routing models."},
-    {"share/goodput/traces/samples", "Small generated traces to try the commands on."},
+    {"share/goodput/traces/samples", "Small generated traces for trying out the commands."},
 };
 
 // Text that roff takes for nothing else.
@@ -137,14 +136,14 @@ std::string man_page(const CommandHelp& program, std::string_view version) {
       ".SH COMMANDS\n{}"
       ".SH EXIT STATUS\n{}"
       ".SH ENVIRONMENT\n{}"
-      ".SH FILES\nBelow the folder that holds bin/goodput; in a clone of the repository: configs, "
+      ".SH FILES\nRelative to the folder that contains bin/goodput. In a clone of the repository: configs "
+      "and "
       "traces/samples.\n{}",
       version, plain(program.summary), plain(usage(program)),
-      plain("Results go to stdout, messages to stderr. An input file that is - is read from stdin. Models, "
-            "clusters, "
-            "plans, scenarios and calibrations are files, or names of files that goodput has: see goodput "
-            "list. "
-            "Output files are written whole or not at all; the same input and seed give the same bytes."),
+      plain("Results go to stdout, messages to stderr. An input file named - is read from stdin. Models, "
+            "clusters, plans, scenarios and calibrations are given as files, or by name: goodput list shows "
+            "the names. Output files are written completely or not at all. The same input and seed give "
+            "identical output."),
       paragraphs(options), command_sections(program), exit_codes(), paragraphs(kEnvironment),
       paragraphs(kFiles));
 }
@@ -191,17 +190,18 @@ OrderedJson command_json(const CommandHelp& command) {
 class HelpCommand final : public Command {
  public:
   void configure(Options& options) override {
-    options.add("command", words_, "COMMAND...", "Of this command (default: of goodput)");
-    options.add_flag("--man", man_,
-                     "Print the manual page of all commands, as roff: goodput help --man | man -l -");
+    options.add("command", words_, "COMMAND...", "Command to describe (default: goodput itself)");
+    options.add_flag(
+        "--man", man_,
+        "Print the man page for all commands as roff; view it with goodput help --man | man -l -");
   }
 
   Result<ExitCode> run(const CommandContext& context) override {
     const CommandHelp program = context.program();
-    if (man_ && !words_.empty()) return Error{"--man is of all commands; leave out the command", {}};
+    if (man_ && !words_.empty()) return Error{"--man covers all commands; leave out COMMAND", {}};
     GOODPUT_TRY(const CommandHelp command, find_command(program, words_));
     if (man_ && context.options.wants_result())
-      return Error{"--man prints a page for man; leave out --json and --report", {}};
+      return Error{"--man prints only the man page; leave out --json and --report", {}};
     if (!context.options.json_on_stdout())
       context.out << (man_ ? man_page(program, GOODPUT_VERSION) : help_text(command, context.terminal.width));
     OrderedJson json = begin_json_result("help", context, {});
@@ -219,7 +219,7 @@ class HelpCommand final : public Command {
 
 CommandInfo command_help() {
   return {.name = "help",
-          .summary = "what a command is for and what it can be told; the manual page",
+          .summary = "Show the help of a command, or print the man page",
           .example = "goodput help trace convert\ngoodput help --man | man -l -",
           .make = make_command<HelpCommand>};
 }

@@ -16,7 +16,7 @@ class MonitorCommand final : public Command {
   void configure(Options& options) override {
     add_monitor_options(options, arguments_);
     exporting_ =
-        options.add_optional_subcommand("export", "what a monitor stored, as JSON, tables or a trace");
+        options.add_optional_subcommand("export", "Export what a monitor stored as JSON, tables or a trace");
     add_export_options(*exporting_, export_);
     incidents_.add_to(options);
   }
@@ -37,8 +37,8 @@ class MonitorCommand final : public Command {
   [[nodiscard]] Status check_result(const CommandContext& context) const {
     if (!context.options.wants_result() || arguments_.is_once) return Ok{};
     return Error{
-        "--json and --report show what there is at the end; add --once, or see goodput monitor export "
-        "--help"};
+        "--json and --report need --once; to export results while the monitor runs, see goodput monitor "
+        "export --help"};
   }
 
   MonitorArguments arguments_;
@@ -51,7 +51,7 @@ class MonitorCommand final : public Command {
 
 CommandInfo command_monitor() {
   return {.name = "monitor",
-          .summary = "what stragglers cost jobs that are running: incidents, pages, metrics",
+          .summary = "Watch running jobs for stragglers: incidents, web pages, metrics",
           .example =
               "goodput monitor /logs/llama-70b --gpu-hour-usd 2.5\n"
               "goodput monitor --job big=/logs/a --job small=/logs/b --rules alerts.json",

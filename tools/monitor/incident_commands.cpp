@@ -49,7 +49,7 @@ std::size_t append_answer(const char* data, std::size_t size, std::size_t count,
 Result<ApiAnswer> call_api(const std::string& url, const std::optional<AccessToken>& token,
                            const std::optional<Json>& body) {
   const std::unique_ptr<CURL, void (*)(CURL*)> handle(curl_easy_init(), curl_easy_cleanup);
-  if (!handle) return Error{"no memory for a connection"};
+  if (!handle) return Error{"out of memory while opening a connection"};
   ApiHeaders headers;
   add_header(headers, "Content-Type: application/json");
   if (token) add_header(headers, "Authorization: " + token->bearer());
@@ -65,7 +65,7 @@ Result<ApiAnswer> call_api(const std::string& url, const std::optional<AccessTok
   if (body) curl_easy_setopt(handle.get(), CURLOPT_POSTFIELDS, sent.c_str());
   const CURLcode code = curl_easy_perform(handle.get());
   if (code != CURLE_OK) {
-    return Error{fmt::format("{}: {}; give the address of a running monitor with --url", url,
+    return Error{fmt::format("{}: {}; pass the address of a running monitor with --url", url,
                              curl_easy_strerror(code))};
   }
   ApiAnswer answer;
@@ -75,8 +75,8 @@ Result<ApiAnswer> call_api(const std::string& url, const std::optional<AccessTok
     if (answer.status >= 200 && answer.status < 300) return answer;
     return Error{fmt::format("{}: {}", url, on_one_line(answer.json.at("error").get<std::string>()))};
   } catch (const JsonError&) {
-    return Error{
-        fmt::format("{}: answered with status {}, but not as a goodput monitor does", url, answer.status)};
+    return Error{fmt::format("{}: the reply (status {}) is not from a goodput monitor; check --url", url,
+                             answer.status)};
   }
 }
 
@@ -86,8 +86,8 @@ std::string user_name() {
 }
 
 std::string line_of(const Json& incident) {
-  return fmt::format("{}  opened at step {}, {}  {}: {}", incident.at("key").get<std::string>(),
-                     incident.at("opened_step").get<std::int64_t>(), incident.at("state").get<std::string>(),
+  return fmt::format("{}  {}, opened at step {}  {}: {}", incident.at("key").get<std::string>(),
+                     incident.at("state").get<std::string>(), incident.at("opened_step").get<std::int64_t>(),
                      incident.at("job").get<std::string>(), incident.at("sentence").get<std::string>());
 }
 
@@ -97,25 +97,28 @@ void IncidentCommands::add(Options& options, const std::string& name, const std:
                            std::optional<IncidentAction::Kind> action) {
   Options subcommand = options.add_optional_subcommand(name, summary);
   if (action)
-    subcommand.add("incident", arguments_.incident, "KEY", "The incident, as messages and pages name it")
+    subcommand
+        .add("incident", arguments_.incident, "KEY", "Key of the incident, as shown in messages and on pages")
         .required();
   subcommand.add("--url", arguments_.url, "URL",
-                 fmt::format("Where the monitor serves its pages (default {})", arguments_.url));
-  subcommand.add("--token-file", arguments_.token_file, "FILE", "The token that the monitor was started with")
+                 fmt::format("Address of the running monitor (default {})", arguments_.url));
+  subcommand.add("--token-file", arguments_.token_file, "FILE", "File with the monitor's access token")
       .input();
-  if (action) subcommand.add("--by", arguments_.by, "NAME", "Who does this (default: your user name)");
+  if (action)
+    subcommand.add("--by", arguments_.by, "NAME", "Name to record with the action (default: your user name)");
   if (action == IncidentAction::Kind::kMute)
-    subcommand.add("--for", arguments_.duration, "TIME", "How long: 90m, 4h, 7d").required();
-  if (!action) subcommand.add_flag("--all", arguments_.shows_closed, "Closed incidents too");
+    subcommand.add("--for", arguments_.duration, "TIME", "How long to mute it, such as 90m, 4h or 7d")
+        .required();
+  if (!action) subcommand.add_flag("--all", arguments_.shows_closed, "Include closed incidents");
   subcommands_.push_back({action, subcommand});
 }
 
 void IncidentCommands::add_to(Options& options) {
   using Kind = IncidentAction::Kind;
-  add(options, "incidents", "open incidents of a running monitor", std::nullopt);
-  add(options, "acknowledge", "say that somebody works on an incident", Kind::kAcknowledge);
-  add(options, "mute", "send no messages about an incident for a while", Kind::kMute);
-  add(options, "end", "close an incident", Kind::kEnd);
+  add(options, "incidents", "List the open incidents of a running monitor", std::nullopt);
+  add(options, "acknowledge", "Record that you are working on an incident", Kind::kAcknowledge);
+  add(options, "mute", "Mute messages about an incident for a while", Kind::kMute);
+  add(options, "end", "Close an incident", Kind::kEnd);
 }
 
 bool IncidentCommands::are_chosen() const {
@@ -145,20 +148,23 @@ Result<ExitCode> IncidentCommands::list(const CommandContext& context) const {
     if (incidents.empty())
       context.print(arguments_.shows_closed ? "No incidents.\n" : "No open incidents.\n");
   } catch (const JsonError&) {
-    return Error{fmt::format("{}: does not answer as this version of goodput does", arguments_.url)};
+    return Error{fmt::format(
+        "{}: the reply does not match this version of goodput; use the same version as the monitor",
+        arguments_.url)};
   }
   return ExitCode::kOk;
 }
 
 Result<ExitCode> IncidentCommands::act(IncidentAction::Kind action, const CommandContext& context) const {
   if (arguments_.token_file.empty()) {
-    return Error{fmt::format("{} is needed: only those who know the monitor's token may do this", kOption)}
+    return Error{
+        fmt::format("{} is required: changing an incident needs the monitor's access token", kOption)}
         .of_option("token_file");
   }
   GOODPUT_TRY(const std::optional<AccessToken> token, AccessToken::read(arguments_.token_file));
   const std::string by = arguments_.by.empty() ? user_name() : arguments_.by;
   if (by.empty())
-    return Error{fmt::format("{} is needed: your user name is unknown", kOption)}.of_option("by");
+    return Error{fmt::format("{} is required: your user name cannot be determined", kOption)}.of_option("by");
   Json body = {{"by", by}};
   if (action == IncidentAction::Kind::kMute) {
     if (const Result<SimDuration> duration = parse_duration(arguments_.duration); !duration)
@@ -172,7 +178,9 @@ Result<ExitCode> IncidentCommands::act(IncidentAction::Kind action, const Comman
   try {
     context.print(on_one_line(line_of(answer.json.at("incident"))) + "\n");
   } catch (const JsonError&) {
-    return Error{fmt::format("{}: does not answer as this version of goodput does", arguments_.url)};
+    return Error{fmt::format(
+        "{}: the reply does not match this version of goodput; use the same version as the monitor",
+        arguments_.url)};
   }
   return ExitCode::kOk;
 }

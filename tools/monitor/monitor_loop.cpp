@@ -110,7 +110,8 @@ Result<MonitorLoop::Job*> MonitorLoop::job_of_path(const std::string& path) {
   for (const auto& job : jobs_) {
     if (is_below(path, job->folder)) return job.get();
   }
-  GOODPUT_CHECK(!options_.spool.empty() && is_below(path, options_.spool), "a file of a watched folder");
+  GOODPUT_CHECK(!options_.spool.empty() && is_below(path, options_.spool),
+                "the file is not in a watched folder");
   const std::string rest = path.substr(options_.spool.size() + 1);
   const std::string name = rest.substr(0, rest.find('/'));
   const auto known =
@@ -165,7 +166,10 @@ Status MonitorLoop::take(const FollowedPiece& piece) {
   const std::uint64_t rows = job.intake.rows();
   if (piece.kind == FollowedPiece::Kind::kGone) {
     if (on_note)
-      on_note(fmt::format("{}: what was not read of it from byte {} on is gone", piece.path, piece.offset));
+      on_note(
+          fmt::format("{}: the file was removed, truncated or replaced before it was read; everything from "
+                      "byte {} on is lost",
+                      piece.path, piece.offset));
     return Ok{};
   }
   if (piece.kind == FollowedPiece::Kind::kWhole)

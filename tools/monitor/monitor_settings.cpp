@@ -30,16 +30,17 @@ Result<std::string> canonical_folder(const std::string& folder) {
   const std::filesystem::path path = std::filesystem::canonical(folder, failed);
   if (failed) return Error{fmt::format("cannot be watched: {}", failed.message()), {.file = folder}};
   if (!std::filesystem::is_directory(path, failed))
-    return Error{"is no folder; give the folder of the job's logs", {.file = folder}};
+    return Error{"is not a folder; give the folder that contains the job's logs", {.file = folder}};
   return path.string();
 }
 
 Result<WatchedJob> job_of_folder(const std::string& folder) {
   GOODPUT_TRY(std::string path, canonical_folder(folder));
   std::string name = std::filesystem::path(path).filename().string();
-  if (name.empty()) return Error{"has no name for its job; give --job NAME=DIR", {.file = folder}};
+  if (name.empty())
+    return Error{"has no folder name to use as the job name; use --job NAME=DIR", {.file = folder}};
   if (!has_job_page(name)) {
-    return Error{fmt::format("gives its job the name {}, which no page can have; give --job NAME=DIR",
+    return Error{fmt::format("the folder name {} cannot be used in a page address; use --job NAME=DIR",
                              in_quotes(name)),
                  {.file = folder}};
   }
@@ -49,15 +50,14 @@ Result<WatchedJob> job_of_folder(const std::string& folder) {
 Result<WatchedJob> job_of_option(const std::string& text) {
   const std::size_t equals = text.find('=');
   if (equals == std::string::npos || equals == 0 || equals + 1 == text.size())
-    return of(fmt::format("is {}, want NAME=DIR", in_quotes(text)), "job");
+    return of(fmt::format("must be NAME=DIR, not {}", in_quotes(text)), "job");
   std::string name = text.substr(0, equals);
   if (const std::string fault = fault_of_name(name); !fault.empty())
     return of(fmt::format("{} {}", in_quotes(name), fault), "job");
   if (!has_job_page(name)) {
-    return of(fmt::format("{} is no name that a page can have: its link would lead elsewhere or nowhere; "
-                          "give another one, as of letters, digits, - and _",
-                          in_quotes(name)),
-              "job");
+    return of(
+        fmt::format("{} cannot be used in a page address; use letters, digits, - and _", in_quotes(name)),
+        "job");
   }
   GOODPUT_TRY(std::string path, canonical_folder(text.substr(equals + 1)));
   return WatchedJob{std::move(name), std::move(path)};
@@ -71,16 +71,18 @@ Status check_jobs(const std::vector<WatchedJob>& jobs) {
   for (std::size_t i = 0; i < jobs.size(); ++i) {
     for (std::size_t k = 0; k < i; ++k) {
       if (jobs[k].name == jobs[i].name) {
-        return of(fmt::format("{} and {} are both called {}; give one of them another name with {} NAME=DIR",
+        return of(fmt::format("{} and {} are both named {}; give one of them another name with {} NAME=DIR",
                               jobs[k].folder, jobs[i].folder, in_quotes(jobs[i].name), kOption),
                   "job");
       }
       const bool overlap =
           contains(jobs[k].folder, jobs[i].folder) || contains(jobs[i].folder, jobs[k].folder);
       if (overlap) {
-        return Error{fmt::format("lies within {}, or the other way round; a folder belongs to one job",
-                                 jobs[k].folder),
-                     {.file = jobs[i].folder}};
+        return Error{
+            fmt::format(
+                "overlaps with {} (the same folder, or one contains the other); give each job its own folder",
+                jobs[k].folder),
+            {.file = jobs[i].folder}};
       }
     }
   }
@@ -89,14 +91,14 @@ Status check_jobs(const std::vector<WatchedJob>& jobs) {
 
 Status check_numbers(const MonitorArguments& arguments) {
   if (arguments.port < 0 || arguments.port > 65'535)
-    return of(fmt::format("is {}, want 1 to 65535, or 0 for any that is free", arguments.port), "port");
-  if (arguments.every < 1) return of(fmt::format("is {}, want 1 or more", arguments.every), "every");
+    return of(fmt::format("must be 1 to 65535, or 0 for any free port, not {}", arguments.port), "port");
+  if (arguments.every < 1) return of(fmt::format("must be 1 or more, not {}", arguments.every), "every");
   if (arguments.window < 1 || arguments.window > kMostWindow)
-    return of(fmt::format("is {}, want 1 to {}", arguments.window, kMostWindow), "window");
+    return of(fmt::format("must be 1 to {}, not {}", kMostWindow, arguments.window), "window");
   if (!(arguments.grace_s >= 0 && arguments.grace_s <= kMostGraceS))
-    return of(fmt::format("is {}, want seconds from 0 to {}", arguments.grace_s, kMostGraceS), "grace");
+    return of(fmt::format("must be 0 to {} seconds, not {}", kMostGraceS, arguments.grace_s), "grace");
   if (arguments.gpu_hour_usd && !(*arguments.gpu_hour_usd >= 0 && std::isfinite(*arguments.gpu_hour_usd)))
-    return of("wants US dollars, 0 or more", "gpu_hour_usd");
+    return of("must be a price in US dollars, 0 or more", "gpu_hour_usd");
   return Ok{};
 }
 
@@ -105,14 +107,15 @@ Status check_pages(const MonitorArguments& arguments) {
   const std::string fault = url.empty() ? std::string() : fault_of_url(url);
   if (!fault.empty()) return of(fmt::format("{}: {}", in_quotes(url), fault), "url");
   if (!url.empty() && !origin_of(url)) {
-    return of(fmt::format("{}: the host is not a name or an address, or the port is not one from 1 to 65535",
+    return of(fmt::format("{}: the host must be a name or an IP address, and the port must be 1 to 65535",
                           in_quotes(url)),
               "url");
   }
   if (!arguments.no_pages) return Ok{};
   if (arguments.takes_pushes)
-    return of(fmt::format("{} needs the server that --no-pages does without; leave one out", kOption),
-              "push");
+    return of(
+        fmt::format("{} needs the web server, which --no-pages turns off; leave one of them out", kOption),
+        "push");
   return Ok{};
 }
 
@@ -121,54 +124,58 @@ Status check_pages(const MonitorArguments& arguments) {
 void add_monitor_options(Options& options, MonitorArguments& arguments) {
   options
       .add("dir", arguments.folders, "DIR...",
-           "Folders of jobs: raw logs, CSV, Parquet, Chrome JSON of one job each")
+           "Folders to watch, one per job, with raw logs, CSV, Parquet or Chrome JSON")
       .folder();
   options
-      .add("--job", arguments.jobs, "NAME=DIR", "A job by another name than its folder's; repeated: several")
+      .add("--job", arguments.jobs, "NAME=DIR", "Folder to watch under a job name of your choice; repeatable")
       .one_value_each();
-  options.add("--db", arguments.store, "FILE", fmt::format("Results go here (default {})", arguments.store))
+  options
+      .add("--db", arguments.store, "FILE",
+           fmt::format("Database for the results (default {})", arguments.store))
       .output();
   options
       .add("--meta", arguments.metadata_path, "FILE",
            "Job metadata, YAML or JSON: vpp_size, sizes, hosts (default: meta.yaml in the job's folder, if "
-           "it is "
-           "there)")
+           "present)")
       .input();
-  options.add_flag("--once", arguments.is_once, "Take what is there and end; no step is skipped");
-  options.add("--every", arguments.every, "N", "Analyse every N-th step only (default 1)");
+  options.add_flag("--once", arguments.is_once, "Analyze the existing files and exit; no step is skipped");
+  options.add("--every", arguments.every, "N", "Analyze only every N-th step (default 1)");
+  options.add("--window", arguments.window, "N",
+              fmt::format("Number of recent analyzed steps to average and pool causes over (default {})",
+                          arguments.window));
   options.add(
-      "--window", arguments.window, "N",
-      fmt::format("Analysed steps that causes are averaged and pooled over (default {})", arguments.window));
-  options.add("--grace", arguments.grace_s, "S",
-              fmt::format("Report a step as incomplete when no row of it came for S seconds (default {})",
-                          arguments.grace_s));
+      "--grace", arguments.grace_s, "S",
+      fmt::format("Report a step as incomplete if no more of its rows arrive for S seconds (default {})",
+                  arguments.grace_s));
   options.add("--keep", arguments.keep, "TIME",
-              fmt::format("Forget steps that are older: 90m, 36h, 14d (default {})", arguments.keep));
+              fmt::format("How long to keep steps, such as 90m, 36h or 14d (default {})", arguments.keep));
   options
       .add("--rules", arguments.rules, "RULES",
-           "When somebody is told, and how: a name that goodput list alert-rules "
-           "prints, or a file (default: default)")
+           "Alert rules and where alerts go: a name that goodput list alert-rules prints, or a file "
+           "(default: default)")
       .listed("alert-rules");
   options.add("--alert-exec", arguments.alert_exec, "CMD",
-              "Run this program when an alert opens or closes; no shell: words are its arguments");
+              "Command to run when an incident opens, changes or closes; run without a shell");
   options.add("--gpu-hour-usd", arguments.gpu_hour_usd, "P",
-              "What a GPU costs an hour: alerts say what is lost");
+              "Price per GPU-hour in US dollars; alerts and pages then show the cost per day");
   options.add(
       "--port", arguments.port, "P",
-      fmt::format("Serve pages, metrics and the API here; 0: any that is free (default {})", arguments.port));
-  options.add("--address", arguments.address, "A", "Listen here (default 127.0.0.1)");
+      fmt::format("Port for pages, metrics and the API; 0: any free port (default {})", arguments.port));
+  options.add("--address", arguments.address, "A", "IP address to listen on (default 127.0.0.1)");
   options.add(
       "--url", arguments.url, "URL",
-      "By which people reach the pages, through a proxy say: alerts link there, and its host is accepted");
-  options.add_flag("--no-pages", arguments.no_pages, "Serve nothing");
+      "Public address of the pages, such as that of a proxy; used in alert links and accepted as host name");
+  options.add_flag("--no-pages", arguments.no_pages, "Run without the web server: no pages, metrics or API");
   options.add_flag("--push", arguments.takes_pushes,
-                   "Also take rows by POST /v1/jobs/NAME/ops; needs --token-file");
+                   "Also accept rows by POST /v1/jobs/NAME/ops; needs --token-file");
   options
-      .add("--token-file", arguments.token_file, "FILE", "Serve only those who know the secret in this file")
+      .add("--token-file", arguments.token_file, "FILE",
+           "File with an access token that every client must send")
       .input();
-  options.add_flag("--behind-proxy", arguments.behind_proxy,
-                   "Something else does TLS: --address may be another than this machine's own");
-  options.add_flag("--poll", arguments.polls, "Look for changes now and then, as on network file systems");
+  options.add_flag(
+      "--behind-proxy", arguments.behind_proxy,
+      "Allow an --address that other machines can reach; use this only behind a proxy that handles TLS");
+  options.add_flag("--poll", arguments.polls, "Poll for file changes, as on network file systems");
   options
       .add("--time-unit", arguments.time_unit, "UNIT",
            "Unit of times in CSV and Parquet: s, ms, us or ns (default s)")
@@ -189,7 +196,7 @@ Result<MonitorSettings> check_monitor_arguments(const MonitorArguments& argument
   }
   GOODPUT_TRY_STATUS(check_jobs(settings.jobs));
   if (settings.jobs.empty() && !arguments.takes_pushes)
-    return Error{"goodput monitor wants the folder of a job's logs, or --push; see goodput monitor --help"};
+    return Error{"goodput monitor needs the folder of a job's logs, or --push; see goodput monitor --help"};
   const Result<SimDuration> keep = parse_duration(arguments.keep);
   if (!keep) return keep.error().of_option("keep");
   settings.store.keep = std::chrono::duration_cast<std::chrono::seconds>(*keep);

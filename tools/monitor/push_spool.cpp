@@ -24,7 +24,7 @@ namespace fs = std::filesystem;
 constexpr std::string_view kJournalName = ".keys";
 
 Error cannot_use(const fs::path& path, const std::error_code& why) {
-  return {fmt::format("cannot be used for what is pushed: {}", why.message()), {.file = path.string()}};
+  return {fmt::format("cannot be used to store pushed rows: {}", why.message()), {.file = path.string()}};
 }
 
 struct SpooledFile {

@@ -163,8 +163,10 @@ std::string cost_of_all_parts(const std::string& cause, const Analysis& analysis
   const auto whole = std::ranges::find(analysis.causes, cause, &RootCause::name);
   const std::string parts = cause == "worker-fault"   ? "workers"
                             : cause == "slow-replica" ? "replicas"
+                            : cause == "slow-switch"  ? "switches"
                                                       : cause.substr(5) + "s";
-  return fmt::format(" All slow {} together cost {:.1f} %.", parts, 100 * (1 - 1 / whole->gain.value_or(1)));
+  return fmt::format(" Together, all slow {} cost {:.1f} % of the time.", parts,
+                     100 * (1 - 1 / whole->gain.value_or(1)));
 }
 
 // About the fault that is the whole of the costliest cause if that is at least half of what is lost, or the
@@ -254,7 +256,8 @@ std::vector<StepFault> find_hidden_faults(const std::vector<std::string>& fix,
   if (!analysis) return {};
   std::vector<StepFault> faults = faults_of(*analysis);
   for (StepFault& fault : faults)
-    fault.verdict.sentence += " Another fault hides it: this is what it costs once that one is fixed.";
+    fault.verdict.sentence +=
+        " Another fault hides this one for now; the cost given here applies once the other is fixed.";
   return faults;
 }
 

@@ -75,7 +75,7 @@ bool StepQueue::is_idle(std::string_view job) const {
 void StepQueue::done(std::string_view job) {
   const std::lock_guard lock(mutex_);
   const auto at_work = std::ranges::find(at_work_, job);
-  GOODPUT_CHECK(at_work != at_work_.end(), "a step that was popped");
+  GOODPUT_CHECK(at_work != at_work_.end(), "the job has no popped step");
   at_work_.erase(at_work);
   changed_.notify_all();
 }

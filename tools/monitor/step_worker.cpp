@@ -179,7 +179,7 @@ AnalysedStep StepWorker::analyze(GatheredStep step, const JobFacts& job) const {
     return analysed;
   } catch (const std::exception& error) {
     failed.result.problem = fmt::format(
-        "internal error of goodput: {}; please report it with the rows of this step", error.what());
+        "internal error in goodput: {}; please report it with the rows of this step", error.what());
     return failed;
   }
 }
@@ -360,7 +360,7 @@ Result<std::optional<Incident>> StepWorker::apply(const IncidentAction& action) 
   StepCommit step;
   step.job = stored->job;
   fill(book, changes, now_s, step);
-  if (!commit(step)) return Error{"the monitor is shutting down; try again when it runs"};
+  if (!commit(step)) return Error{"the monitor is shutting down; try again when it is running"};
   if (listener_.on_incident) listener_.on_incident(stored->job);
   return store_.incident(action.incident);
 }

@@ -72,9 +72,9 @@ Result<double> parse_time(std::string_view text) {
   const std::optional<double> clock =
       t == std::string_view::npos ? std::optional(0.0) : parse_clock(rest.substr(t + 1));
   if (day && clock && (t != std::string_view::npos || rest.size() == text.size())) return *day + *clock;
-  return Error{
-      fmt::format("{} is no time: write seconds since 1970, or in UTC 2026-11-24 or 2026-11-24T13:30:00Z",
-                  in_quotes(text))};
+  return Error{fmt::format(
+      "{} is not a time; use seconds since 1970, or UTC such as 2026-11-24 or 2026-11-24T13:30:00Z",
+      in_quotes(text))};
 }
 
 double time_of(const StepTotals& totals) {
@@ -99,7 +99,7 @@ Result<StepSelection> select_steps(const MonitorExportOptions& options) {
   }
   if (options.run) {
     if (*options.run < 0 || *options.run > std::numeric_limits<std::int32_t>::max())
-      return Error{"runs are counted from 0", {}, "run"};
+      return Error{"must be a run number, 0 or more", {}, "run"};
     selection.run = static_cast<std::int32_t>(*options.run);
   }
   const auto read_bound = [](const std::string& text, const char* option, double& bound) -> Status {
@@ -111,7 +111,7 @@ Result<StepSelection> select_steps(const MonitorExportOptions& options) {
   };
   GOODPUT_TRY_STATUS(read_bound(options.from, "from", selection.from_s));
   GOODPUT_TRY_STATUS(read_bound(options.to, "to", selection.to_s));
-  if (selection.from_s > selection.to_s) return Error{"is before --from", {}, "to"};
+  if (selection.from_s > selection.to_s) return Error{"must not be before --from", {}, "to"};
   return selection;
 }
 
@@ -135,7 +135,7 @@ Result<std::vector<ExportedJob>> exported_jobs(MonitorStore& store, const Monito
   }
   if (exported.empty() && !options.job.empty()) return no_such_job(jobs, options);
   if (steps == 0)
-    return Error{"none of these steps is stored: give other steps, runs or times",
+    return Error{"none of these steps is stored; choose other steps, runs or times",
                  {.file = options.database}};
   return exported;
 }

@@ -156,7 +156,7 @@ Status refuse_repeated_steps(const std::vector<StepId>& steps) {
   for (const StepId id : steps) {
     if (!seen.insert(id.step).second)
       return Error{
-          fmt::format("step {} has rows of several runs: say which with --run", id.step), {}, "trace"};
+          fmt::format("step {} has rows from several runs; choose one with --run", id.step), {}, "trace"};
   }
   return Ok{};
 }
@@ -165,11 +165,11 @@ Status refuse_repeated_steps(const std::vector<StepId>& steps) {
 
 Status check_table_path(const std::string& path, const char* option) {
   if (path.empty() || path.ends_with(".csv")) return Ok{};
-  if (!is_parquet(path)) return Error{"a table is a .csv or a .parquet file", {.file = path}, option};
+  if (!is_parquet(path)) return Error{"a table must be a .csv or .parquet file", {.file = path}, option};
 #ifdef GOODPUT_HAVE_PARQUET
   return Ok{};
 #else
-  return Error{"this goodput was built without Parquet: name a .csv file", {.file = path}, option};
+  return Error{"goodput was built without Parquet; use a .csv file", {.file = path}, option};
 #endif
 }
 
@@ -211,10 +211,11 @@ Result<OpTrace> exported_rows(MonitorStore& store, std::span<const ExportedJob> 
     GOODPUT_TRY(const std::vector<StepId> steps, steps_to_trace(store, job));
     if (steps.empty()) continue;
     if (!traced.empty())
-      return Error{fmt::format("jobs {} and {} both have rows, and a trace is of one: say which with --job",
-                               traced, job.info.name),
-                   {},
-                   "trace"};
+      return Error{
+          fmt::format("jobs {} and {} both have rows, but a trace holds one job; choose one with --job",
+                      traced, job.info.name),
+          {},
+          "trace"};
     traced = job.info.name;
     GOODPUT_TRY_STATUS(refuse_repeated_steps(steps));
     for (const StepId id : steps) {
@@ -224,7 +225,8 @@ Result<OpTrace> exported_rows(MonitorStore& store, std::span<const ExportedJob> 
   }
   if (trace.size() > 0) return trace;
   return Error{
-      "no rows of these steps are kept: only the last steps and steps at which incidents opened keep them",
+      "no rows of these steps are stored; the monitor keeps rows only of the latest steps and of steps at "
+      "which an incident opened",
       {.file = database}};
 }
 

@@ -177,8 +177,8 @@ Result<OrderedJson> job_json(MonitorStore& store, const ExportedJob& job, std::s
     figures += result->worker_slowdown.size() + result->worker_pace.size();
     if (figures > kMostFigures)
       return Error{
-          fmt::format("more than {} figures of workers are too many for JSON: narrow the span, or write "
-                      "them with --workers",
+          fmt::format("the result has more than {} per-worker values, which is too many for JSON; select "
+                      "fewer steps, or write a table with --workers",
                       kMostFigures)};
     OrderedJson step = OrderedJson::object();
     add_totals(step, totals);
@@ -210,19 +210,21 @@ std::string describe(const ExportedJob& job) {
   if (job.steps.empty()) return fmt::format("{}: no steps\n", job.info.name);
   const StepId first = job.steps.front().id;
   const StepId last = job.steps.back().id;
-  return fmt::format("{}: {} step{} from {} of run {} to {} of run {}\n", job.info.name, job.steps.size(),
-                     job.steps.size() == 1 ? "" : "s", first.step, first.run, last.step, last.run);
+  return fmt::format("{}: {} step{}, from step {} of run {} to step {} of run {}\n", job.info.name,
+                     job.steps.size(), job.steps.size() == 1 ? "" : "s", first.step, first.run, last.step,
+                     last.run);
 }
 
 Status write_tables(MonitorStore& store, const std::vector<ExportedJob>& jobs,
                     const MonitorExportOptions& options, const CommandContext& context) {
   if (!options.table.empty()) {
     GOODPUT_TRY(const std::size_t rows, write_step_table(jobs, options.table));
-    context.print(fmt::format("{}: {} steps\n", options.table, rows));
+    context.print(fmt::format("{}: {} rows, one per step\n", options.table, rows));
   }
   if (!options.workers.empty()) {
     GOODPUT_TRY(const std::size_t rows, write_worker_table(store, jobs, options.workers));
-    context.print(fmt::format("{}: {} workers in steps whose maps are kept\n", options.workers, rows));
+    context.print(fmt::format("{}: {} rows, one per step and worker, from steps with a stored worker map\n",
+                              options.workers, rows));
   }
   return Ok{};
 }
@@ -239,20 +241,19 @@ Status check_outputs(const MonitorExportOptions& options, const CommandContext& 
 }  // namespace
 
 void add_export_options(Options& options, MonitorExportOptions& bound) {
-  options.add("db", bound.database, "DB", "The database of a monitor, running or not").input().required();
+  options.add("db", bound.database, "DB", "Database of a monitor, running or not").input().required();
   options.add("--job", bound.job, "NAME", "Only this job (default: all)");
   options.add("--steps", bound.steps, "LIST", "Only these steps, for example 12,20-23");
-  options.add("--run", bound.run, "N", "Only this run of the job, from 0");
+  options.add("--run", bound.run, "N", "Only this run of the job, counted from 0");
   options.add("--from", bound.from, "TIME",
-              "Only steps from this time on: seconds since 1970, or UTC as 2026-11-24T13:30:00Z");
+              "Only steps from this time on: seconds since 1970, or UTC such as 2026-11-24T13:30:00Z");
   options.add("--to", bound.to, "TIME", "Only steps up to this time");
-  options.add("--table", bound.table, "FILE", "Write a row a step, as .csv or .parquet").output();
+  options.add("--table", bound.table, "FILE", "Write one row per step, as .csv or .parquet").output();
   options
       .add("--workers", bound.workers, "FILE",
-           "Write a row a step and worker, as .csv or .parquet, of steps whose maps are kept")
+           "Write one row per step and worker, as .csv or .parquet, for steps with a stored worker map")
       .output();
-  options.add("--trace", bound.trace, "FILE", "Write the rows of ops that are kept as a trace, for whatif")
-      .output();
+  options.add("--trace", bound.trace, "FILE", "Write the stored ops as a trace for goodput whatif").output();
 }
 
 Result<ExitCode> run_export(const MonitorExportOptions& options, const CommandContext& context) {

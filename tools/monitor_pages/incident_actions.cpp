@@ -23,7 +23,7 @@ constexpr double kMinMuteS = 60;
 constexpr double kMaxMuteS = 30.0 * 86'400;
 
 Result<FormFields> read_json_fields(const HttpRequest& request) {
-  const Error wanted{R"(want a JSON object whose members are text: {"by": "ann", "for": "4h"})"};
+  const Error wanted{R"(the body must be a JSON object of strings, such as {"by": "ann", "for": "4h"})"};
   FormFields fields;
   try {
     const Json json = Json::parse(request.body);
@@ -42,7 +42,7 @@ Result<FormFields> read_fields(const HttpRequest& request) {
   const std::string_view type = media_type(request.header("content-type"));
   if (equals_lower("application/json", type)) return read_json_fields(request);
   if (equals_lower(kFormType, type) || request.body.empty()) return parse_form(request);
-  return Error{fmt::format("Content-Type has to be {} or application/json", kFormType)};
+  return Error{fmt::format("Content-Type must be {} or application/json", kFormType)};
 }
 
 // Takes the field out, so that those which are left are unknown. Absent: empty.
@@ -59,7 +59,7 @@ Result<IncidentAction::Kind> read_kind(const PageRoute& route, FormFields& field
   const std::string name = take_field(fields, "action");
   const auto found = std::ranges::find(kIncidentActions, name);
   if (found == std::end(kIncidentActions))
-    return Error{fmt::format("action is {}, want acknowledge, mute or end", in_quotes(name))};
+    return Error{fmt::format("\"action\" must be acknowledge, mute or end, not {}", in_quotes(name))};
   return static_cast<IncidentAction::Kind>(found - std::begin(kIncidentActions));
 }
 
@@ -67,10 +67,10 @@ Result<std::string> read_name(std::string text) {
   const std::size_t begin = std::min(text.find_first_not_of(' '), text.size());
   text.erase(0, begin);
   text.erase(text.find_last_not_of(' ') + 1);
-  if (text.empty()) return Error{"by is missing or empty, want the name of whoever does this"};
+  if (text.empty()) return Error{"\"by\" is missing or empty; set it to your name"};
   if (text.size() > kMaxNameBytes || !is_plain_text(text)) {
-    return Error{
-        fmt::format("by is {}, want a name of at most {} bytes in one line", in_quotes(text), kMaxNameBytes)};
+    return Error{fmt::format("\"by\" must be a name of at most {} bytes on one line, not {}", kMaxNameBytes,
+                             in_quotes(text))};
   }
   return text;
 }
@@ -79,7 +79,8 @@ Result<double> read_mute_s(const std::string& text) {
   const Result<SimDuration> duration = parse_duration(text);
   const double seconds = duration ? to_seconds(*duration) : 0;
   if (seconds >= kMinMuteS && seconds <= kMaxMuteS) return seconds;
-  return Error{fmt::format("for is {}, want a time from 1m to 30d, such as 30m, 4h or 7d", in_quotes(text))};
+  return Error{fmt::format("\"for\" must be a duration from 1m to 30d, such as 30m, 4h or 7d, not {}",
+                           in_quotes(text))};
 }
 
 Result<IncidentAction> read_action(const PageRoute& route, const HttpRequest& request) {
@@ -93,8 +94,8 @@ Result<IncidentAction> read_action(const PageRoute& route, const HttpRequest& re
     GOODPUT_TRY(action.mute_s, read_mute_s(take_field(fields, "for")));
   }
   if (fields.empty()) return action;
-  return Error{fmt::format("unknown field {}, want {}", in_quotes(fields.begin()->first),
-                           is_mute ? "by and for" : "only by")};
+  return Error{fmt::format("unknown field {}; allowed: {}", in_quotes(fields.begin()->first),
+                           is_mute ? R"("by" and "for")" : R"("by")")};
 }
 
 }  // namespace
@@ -120,11 +121,11 @@ Result<ActionOutcome> perform_action(PageContext& context, const PageRoute& rout
   const Result<IncidentAction> action = read_action(route, request);
   if (!action) return refusal(400, action.error().message());
   GOODPUT_TRY(const std::optional<Incident> before, context.store.incident(route.incident));
-  if (!before) return refusal(404, "there is no such incident, or it is no longer kept");
-  constexpr std::string_view kClosed = "this incident is closed already";
+  if (!before) return refusal(404, "there is no such incident, or it is no longer stored");
+  constexpr std::string_view kClosed = "this incident is already closed";
   if (!before->is_open()) return refusal(409, kClosed);
   const std::unique_lock<std::mutex> turn = context.actions.enter();
-  if (!turn.owns_lock()) return refusal(503, "another action is under way; try again in a few seconds");
+  if (!turn.owns_lock()) return refusal(503, "another action is in progress; try again in a few seconds");
   const Result<std::optional<Incident>> after = context.options.act(*action);
   if (!after) return refusal(503, after.error().message());
   if (!*after) return refusal(409, kClosed);

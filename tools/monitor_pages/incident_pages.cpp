@@ -41,7 +41,7 @@ std::string closing_html(const Incident& incident) {
 
 // `latest`: the latest analyzed step of the job.
 std::string facts_html(const PageContext& context, const Incident& incident, std::optional<StepId> latest) {
-  HtmlTable table("What is known of this incident", {{"what"}, {"value", HtmlColumn::Kind::kLong}});
+  HtmlTable table("Facts about this incident", {{"property"}, {"value", HtmlColumn::Kind::kLong}});
   table.add_row({"job", link_html(job_link(incident.job), html_name(incident.job))});
   table.add_row({"subject", incident_subject_html(incident)});
   if (incident.verdict.workers.size() > 1) table.add_row({"workers", workers_html(incident)});
@@ -51,7 +51,7 @@ std::string facts_html(const PageContext& context, const Incident& incident, std
                                        step_html(incident, incident.opened_at),
                                        ago_text(incident.opened_s, context.now_s))});
   if (latest && incident.last_seen < *latest)
-    table.add_row({"last visible", "Last visible at " + step_html(incident, incident.last_seen)});
+    table.add_row({"last seen", "at " + step_html(incident, incident.last_seen)});
   if (!incident.is_open()) table.add_row({"closed", closing_html(incident)});
   if (!incident.merged_into.empty()) {
     table.add_row(
@@ -69,8 +69,9 @@ std::string facts_html(const PageContext& context, const Incident& incident, std
 }
 
 std::string evidence_html(const Incident& incident) {
-  if (incident.evidence.empty()) return paragraph("", "No rule notices it any more.");
-  HtmlTable table("Evidence of this incident", {{"rule"}, {"notices"}, {"severity"}, {"since"}, {"holds"}});
+  if (incident.evidence.empty()) return paragraph("", "No rule detects it any longer.");
+  HtmlTable table("Evidence of this incident",
+                  {{"rule"}, {"finding"}, {"severity"}, {"since"}, {"still holds"}});
   for (const IncidentEvidence& evidence : incident.evidence) {
     table.add_row({html_name(evidence.rule), html_name(evidence.kind),
                    std::string(kAlertSeverities[static_cast<std::size_t>(evidence.severity)]),
@@ -85,7 +86,7 @@ std::string fix_section(const Incident& incident) {
   std::string fixes;
   for (const std::string& fix : incident.verdict.fix) fixes += fmt::format(" --fix \"{}\"", html_text(fix));
   return section_html(
-      "fix", "What would the fix gain?", Renewal::kOnce,
+      "fix", "How much would the fix gain?", Renewal::kOnce,
       paragraph("", fmt::format("Save the rows of {} from its page, then run:",
                                 step_html(incident, incident.opened_at))) +
           fmt::format("<pre class=\"command\"><code>goodput whatif rows.csv.gz{}</code></pre>", fixes));
@@ -102,10 +103,10 @@ struct ActionForm {
 constexpr std::array kActionForms = {
     ActionForm{IncidentAction::Kind::kAcknowledge, "Acknowledge", "Tells others that you are working on it."},
     ActionForm{IncidentAction::Kind::kMute, "Mute",
-               "Sends no messages about this subject for that time, even if the incident closes and opens "
-               "again. The mute ends early if the incident becomes more severe."},
+               "Sends no messages about this subject for the chosen time, even if the incident closes and "
+               "opens again. The mute ends early if the incident becomes more severe."},
     ActionForm{IncidentAction::Kind::kEnd, "End",
-               "Closes it now. If the rules notice it again, it opens as a new incident."},
+               "Closes it now. If a rule detects it again, a new incident opens."},
 };
 
 constexpr std::array<std::pair<std::string_view, std::string_view>, 4> kMuteTimes = {
@@ -179,7 +180,7 @@ Result<HttpResponse> incidents_page(PageContext& context) {
 
 Result<HttpResponse> incident_page(PageContext& context, const PageRoute& route, const HttpRequest& request) {
   GOODPUT_TRY(const std::optional<Incident> incident, context.store.incident(route.incident));
-  if (!incident) return error_page(404, "There is no such incident, or it is no longer kept.");
+  if (!incident) return error_page(404, "There is no such incident, or it is no longer stored.");
   GOODPUT_TRY(const std::optional<JobInfo> job, context.store.job(incident->job));
   std::optional<StepId> latest;
   if (job && job->latest_analysed) latest = job->latest_analysed->id;

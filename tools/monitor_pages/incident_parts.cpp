@@ -55,7 +55,7 @@ void put_urgent_first(std::vector<Incident>& open, double now_s) {
 
 std::string incident_sentence(const Incident& incident) {
   if (!incident.verdict.sentence.empty()) return incident.verdict.sentence;
-  return "Something is wrong with this job, but nothing more is known.";
+  return "Something is wrong with this job; no details are known.";
 }
 
 std::string incident_state_html(const PageContext& context, const Incident& incident) {
@@ -76,7 +76,7 @@ std::string incident_state_html(const PageContext& context, const Incident& inci
       "<span class=\"state quiet\">closed</span> " + ago(incident.closed_s.value_or(incident.opened_s));
   if (!incident.closed_by.empty()) html += " by " + html_name(incident.closed_by);
   if (!incident.merged_into.empty())
-    html += ": part of " + link_html(incident_link(incident.merged_into), "another incident");
+    html += ", merged into " + link_html(incident_link(incident.merged_into), "another incident");
   return html;
 }
 
@@ -100,7 +100,7 @@ std::string incident_summary_html(const PageContext& context, const Incident& in
   const std::string cost = cost_text(s_per_step(incident), incident.usd_per_day);
   if (!cost.empty()) {
     const std::optional<Verdict::Cost>& known = incident.verdict.cost;
-    figures.push_back({"Costs", cost, known ? share_text(known->share) + " of the time" : ""});
+    figures.push_back({"Cost", cost, known ? share_text(known->share) + " of the job's time" : ""});
   }
   if (!incident.verdict.next_check.empty())
     figures.push_back({"Check next", html_text(incident.verdict.next_check)});
@@ -123,7 +123,7 @@ std::string incident_table_html(const PageContext& context, std::string_view cap
   using ColumnKind = HtmlColumn::Kind;
   if (incidents.empty()) return {};
   HtmlTable table(std::string(caption),
-                  {{"incident", ColumnKind::kLong}, {"job"}, {"severity"}, {"state"}, {"opened"}, {"costs"}});
+                  {{"incident", ColumnKind::kLong}, {"job"}, {"severity"}, {"state"}, {"opened"}, {"cost"}});
   for (const Incident& incident : incidents) {
     const std::string cost = cost_text(s_per_step(incident), incident.usd_per_day);
     table.add_row(

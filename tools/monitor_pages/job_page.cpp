@@ -119,11 +119,11 @@ void add_incidents(std::span<const Incident> incidents, SlowdownChart& chart) {
 std::string steps_table(std::string_view job, std::span<const StepTotals> steps) {
   constexpr std::size_t kShown = 20;
   HtmlTable table("Newest steps", {{"step"},
-                                   {"began"},
+                                   {"started"},
                                    {"state"},
                                    {"S", ColumnKind::kNumber},
                                    {"waste", ColumnKind::kNumber},
-                                   {"took", ColumnKind::kNumber},
+                                   {"step time", ColumnKind::kNumber},
                                    {"ideal", ColumnKind::kNumber},
                                    {"likely cause"},
                                    {"gain", ColumnKind::kNumber}});
@@ -145,7 +145,7 @@ std::string span_links(std::string_view job, std::size_t shown) {
   std::string html = "<p class=\"spans\">Steps: ";
   for (const std::size_t span : kSpans) {
     const std::string text =
-        span == kSpans.back() ? "all that are kept" : "last " + count_text(static_cast<std::int64_t>(span));
+        span == kSpans.back() ? "all stored" : "last " + count_text(static_cast<std::int64_t>(span));
     html += span == shown ? fmt::format("<strong aria-current=\"true\">{}</strong> ", text)
                           : link_html(fmt::format("{}?span={}#series", job_link(job), span), text) + " ";
   }
@@ -166,23 +166,23 @@ Result<std::string> job_series_html(PageContext& context, const ShownJob& job,
   if (!job.info.latest) return paragraph("", "No step yet.");
   GOODPUT_TRY(const std::vector<StepTotals> totals, read_span(context, job, steps));
   SlowdownChart chart = chart_of(job.info.name, totals);
-  chart.title = fmt::format("Slowdown S of the steps of {}", job.info.name);
+  chart.title = fmt::format("Slowdown S of {} by step", job.info.name);
   add_incidents(incidents, chart);
   const std::string svg = slowdown_chart_svg(chart);
   std::string html = span_links(job.info.name, steps);
-  html += svg.empty() ? paragraph("", "None of these steps was analysed.")
-                      : scroll_box("drawing series", "Slowdown of the steps", svg);
+  html += svg.empty() ? paragraph("", "None of these steps was analyzed.")
+                      : scroll_box("drawing series", "Slowdown by step", svg);
   html += paragraph(
       "note",
-      "Shaded: an incident was open. Triangles: steps that are not whole or were refused. A dashed line: "
-      "the job began anew. Of many steps the slowest of neighbours are drawn.");
+      "Shaded: an incident was open. Triangle: a step was incomplete or refused. Dashed line: the job "
+      "restarted. If there are many steps, each point is the slowest of several neighboring steps.");
   // Of a long span the newest steps are not all there.
   StepQuery newest;
   newest.most = 20;
   newest.newest_first = true;
   GOODPUT_TRY(std::vector<StepTotals> last, context.store.steps(job.info.name, newest));
   std::ranges::sort(last, {}, &StepTotals::id);
-  return html + "<details class=\"numbers\"><summary>The newest steps as a table</summary>" +
+  return html + "<details class=\"numbers\"><summary>Newest steps as a table</summary>" +
          steps_table(job.info.name, last) + "</details>";
 }
 
@@ -196,8 +196,8 @@ std::string job_verdict(const PageContext& context, const ShownJob& job, std::sp
   if (job.window.empty()) return fmt::format(": {}", condition_text(job.condition));
   const std::vector<WindowCause> causes = causes_of(job);
   if (job.slowdown < kWorthFixing) return " does not lose time to stragglers";
-  return fmt::format(" loses {} of its time; {}", share_text(job.waste),
-                     causes.empty() ? "no cause is likely" : "likely cause: " + causes.front().name);
+  return fmt::format(" loses {} of its time to stragglers; {}", share_text(job.waste),
+                     causes.empty() ? "no likely cause was found" : "likely cause: " + causes.front().name);
 }
 
 // The same as of an incident, of a cause that no rule watches.
@@ -208,13 +208,13 @@ std::string cause_card_html(const ShownJob& job, const WindowCause& cause) {
   else if (cause.latest.stage)
     machine = fmt::format("stage {}", *cause.latest.stage);
   const std::vector<PageFigure> figures = {
-      {"Which machine", machine, ""},
-      {"Since", fmt::format("in {} of {} steps", cause.likely_in, cause.of),
-       "newest: " + link_html(step_link(job.info.name, cause.latest_step),
+      {"Where", machine, ""},
+      {"Seen", fmt::format("in {} of {} steps", cause.likely_in, cause.of),
+       "latest: " + link_html(step_link(job.info.name, cause.latest_step),
                               fmt::format("step {}", cause.latest_step.step))},
-      {"Costs", cost_text(job.lost_s, job.usd_per_day), "gain of a fix " + slowdown_text(*cause.gain)},
-      {"Check next",
-       html_text(cause.latest.next_check.empty() ? "the map of the workers" : cause.latest.next_check), ""}};
+      {"Cost", cost_text(job.lost_s, job.usd_per_day), "gain if fixed " + slowdown_text(*cause.gain)},
+      {"Check next", html_text(cause.latest.next_check.empty() ? "the worker map" : cause.latest.next_check),
+       ""}};
   return fmt::format("<div class=\"incident-card\">\n<h3>Likely cause: {}</h3>\n{}</div>\n",
                      html_name(cause.name), figures_html(figures));
 }
@@ -239,17 +239,17 @@ Result<std::vector<PageFigure>> job_figures(PageContext& context, const ShownJob
   if (const StepDigest* latest = job.latest()) {
     const StepTotals& totals = latest->totals;
     figures.push_back({"S now", slowdown_text(totals.slowdown),
-                       fmt::format("mean of {} analysed: {}", window, slowdown_text(job.slowdown))});
-    figures.push_back({"Waste", share_text(job.waste), fmt::format("mean of {} analysed steps", window)});
-    figures.push_back({"Costs", cost_text(job.lost_s, job.usd_per_day),
+                       fmt::format("mean of {} analyzed steps: {}", window, slowdown_text(job.slowdown))});
+    figures.push_back({"Waste", share_text(job.waste), fmt::format("mean of {} analyzed steps", window)});
+    figures.push_back({"Cost", cost_text(job.lost_s, job.usd_per_day),
                        fmt::format("{:.1f} GPU-hours per day on {} GPUs", job.gpu_hours_per_day,
                                    count_text(latest->gpus))});
     figures.push_back(
-        {"A step takes", seconds_text(totals.recorded_s), "ideal " + seconds_text(totals.ideal_s)});
-    figures.push_back({"Late launches", slowdown_text(totals.launch_slowdown), "recorded over replayed"});
-    GOODPUT_TRY(const SlowdownShape shape, window_shape(context, job));
+        {"Step time", seconds_text(totals.recorded_s), "ideal " + seconds_text(totals.ideal_s)});
     figures.push_back(
-        {"The maps look like", std::string(shape_text(shape)), fmt::format("{} analysed steps", window)});
+        {"Late launches", slowdown_text(totals.launch_slowdown), "recorded time over replayed time"});
+    GOODPUT_TRY(const SlowdownShape shape, window_shape(context, job));
+    figures.push_back({"Pattern", std::string(shape_text(shape)), fmt::format("{} analyzed steps", window)});
   }
   if (job.status) {
     if (job.status->lag_s)
@@ -262,7 +262,7 @@ Result<std::vector<PageFigure>> job_figures(PageContext& context, const ShownJob
 
 std::string counts_html(const ShownJob& job) {
   const JobInfo& info = job.info;
-  std::string text = fmt::format("Steps: {} analysed, {} incomplete, {} refused, {} skipped; runs: {}",
+  std::string text = fmt::format("Steps: {} analyzed, {} incomplete, {} refused, {} skipped; runs: {}",
                                  count_text(info.analysed), count_text(info.incomplete),
                                  count_text(info.refused), count_text(info.skipped), info.runs);
   if (job.status) {
@@ -277,12 +277,12 @@ std::string counts_html(const ShownJob& job) {
 }
 
 Result<std::string> latest_map_html(PageContext& context, const ShownJob& job) {
-  if (job.latest() == nullptr) return paragraph("", "No step was analysed yet.");
+  if (job.latest() == nullptr) return paragraph("", "No step has been analyzed yet.");
   const StepId id = job.latest()->totals.id;
   GOODPUT_TRY(const std::optional<StepResult> step, context.store.step(job.info.name, id));
-  if (!step) return paragraph("", "The latest step is not kept any more.");
+  if (!step) return paragraph("", "The latest step is no longer stored.");
   GOODPUT_TRY(const std::optional<ShownMap> map, find_map(context, job.info.name, *step));
-  if (!map) return paragraph("", "No map of the workers is kept.");
+  if (!map) return paragraph("", "No worker map is stored.");
   return paragraph("", link_html(step_link(job.info.name, map->id), fmt::format("Step {}", map->id.step)) +
                            ": " + std::string(shape_text(step->totals.shape)) + ".") +
          map_html(context, job.info.name, *map);
@@ -296,7 +296,7 @@ std::string trouble_html(const ShownJob& job) {
     html += paragraph("problem",
                       link_html(step_link(job.info.name, job.info.latest->id),
                                 fmt::format("Step {}", job.info.latest->id.step)) +
-                          fmt::format(" was not analysed: {}.",
+                          fmt::format(" was not analyzed: {}.",
                                       kStepStatuses[static_cast<std::size_t>(job.info.latest->status)]));
   }
   return html;
@@ -306,7 +306,7 @@ std::string trouble_html(const ShownJob& job) {
 
 Result<HttpResponse> job_page(PageContext& context, const PageRoute& route, const HttpRequest& request) {
   GOODPUT_TRY(const std::optional<ShownJob> job, view_job(context, route.job));
-  if (!job) return error_page(404, "There is no job of this name.");
+  if (!job) return error_page(404, "There is no job with this name.");
   GOODPUT_TRY(std::vector<Incident> open, context.store.incidents(route.job, true, 100));
   put_urgent_first(open, context.now_s);
   GOODPUT_TRY(const std::vector<Incident> incidents, context.store.incidents(route.job, false, 50));
@@ -324,17 +324,17 @@ Result<HttpResponse> job_page(PageContext& context, const PageRoute& route, cons
       fmt::format("<div id=\"verdict\" data-live><h1>{}{}</h1>\n{}{}{}\n{}</div>\n", html_name(route.job),
                   html_text(job_verdict(context, *job, open)), trouble_html(*job),
                   attention_html(context, *job, open), figures_html(figures), counts_html(*job));
-  frame.main_html += section_html("series", "S over time", Renewal::kLive, series);
-  frame.main_html += section_html("map", "Latest map of the workers", Renewal::kLive, map);
+  frame.main_html += section_html("series", "Slowdown S over time", Renewal::kLive, series);
+  frame.main_html += section_html("map", "Latest worker map", Renewal::kLive, map);
   frame.main_html +=
-      section_html("causes", fmt::format("Causes in the last {} analysed steps", job->window.size()),
+      section_html("causes", fmt::format("Causes in the last {} analyzed steps", job->window.size()),
                    Renewal::kLive, window_causes_html(*job));
   if (latest != nullptr)
     frame.main_html += section_html("parts", "Where the latest step loses time", Renewal::kLive,
                                     parts_html(latest->by_stage, latest->by_optype));
   frame.main_html +=
       section_html("incidents", "Incidents", Renewal::kLive,
-                   incidents.empty() ? paragraph("", "There was none.")
+                   incidents.empty() ? paragraph("", "No incidents.")
                                      : incident_table_html(context, "Incidents of this job", incidents));
   return whole_page(context, frame);
 }

@@ -57,30 +57,29 @@ std::vector<std::string> job_cells(const ShownJob& job) {
 }
 
 std::string jobs_table(const std::vector<ShownJob>& jobs, std::int32_t window) {
-  if (jobs.empty()) return paragraph("", "No job yet: rows of none came in.");
+  if (jobs.empty()) return paragraph("", "No job yet: no rows have arrived.");
   HtmlTable table("Jobs", {{"job"},
                            {"state"},
                            {"open incidents", ColumnKind::kNumber},
                            {"S now", ColumnKind::kNumber},
                            {"waste", ColumnKind::kNumber},
-                           {"costs", ColumnKind::kNumber},
+                           {"cost", ColumnKind::kNumber},
                            {"likely cause"},
                            {"worst worker", ColumnKind::kLong},
                            {"last step", ColumnKind::kNumber},
                            {"lag", ColumnKind::kNumber}});
   for (const ShownJob& job : jobs) table.add_row(job_cells(job));
   return table.html() +
-         paragraph("note",
-                   fmt::format("S: what the step takes over what it would take if nobody were slow. Waste "
-                               "and costs: means over the last {} analysed steps.",
-                               window));
+         paragraph("note", fmt::format("S is the step time divided by the step time without stragglers. "
+                                       "Waste and cost are means over the last {} analyzed steps.",
+                                       window));
 }
 
 // One line that says whether to read on.
 std::string verdict_text(const std::vector<ShownJob>& jobs, const std::vector<Incident>& open, double now_s) {
   const auto troubled = std::ranges::count_if(
       jobs, [](const ShownJob& job) { return job.urgent_incidents() > 0 || needs_attention(job.condition); });
-  if (jobs.empty()) return "The monitor waits for the first rows";
+  if (jobs.empty()) return "The monitor is waiting for the first rows";
   const std::string incidents = open_incidents_text(open, now_s);
   std::string text = fmt::format("{} of {} job{} need{} attention", troubled, jobs.size(),
                                  jobs.size() == 1 ? "" : "s", troubled == 1 ? "s" : "");
@@ -119,7 +118,8 @@ Result<HttpResponse> jobs_page(PageContext& context) {
     cards += incident_card_html(context, open[i], 3);
   if (open.size() > kShownIncidents)
     cards += paragraph("", link_html("/incidents", fmt::format("All {} open incidents", open.size())));
-  if (cards.empty()) cards = paragraph("", "None is open. " + link_html("/incidents", "Past incidents"));
+  if (cards.empty())
+    cards = paragraph("", "No incident is open. " + link_html("/incidents", "Past incidents"));
   frame.main_html += section_html("incidents", "Incidents", Renewal::kLive, cards);
   frame.main_html += section_html("jobs", "Jobs", Renewal::kLive, jobs_table(jobs, context.options.window));
   return whole_page(context, frame);

@@ -70,76 +70,82 @@ std::optional<double> of_status(const ShownJob& job, double (*value)(const JobSt
 }
 
 constexpr JobMetric kJobMetrics[] = {
-    {"job_slowdown_ratio", "gauge", "S of the latest analysed step: what it took over its ideal time.",
+    {"job_slowdown_ratio", "gauge",
+     "S of the latest analyzed step: its time divided by its time without stragglers.",
      [](const ShownJob& job) {
        return of_latest(job, [](const StepDigest& s) { return s.totals.slowdown; });
      }},
-    {"job_waste_ratio", "gauge", "Share of the time that the latest analysed step lost: 1 - 1/S.",
+    {"job_waste_ratio", "gauge",
+     "Share of its time that the latest analyzed step lost to stragglers: 1 - 1/S.",
      [](const ShownJob& job) {
        return of_latest(job, [](const StepDigest& s) { return s.totals.waste(); });
      }},
-    {"job_window_slowdown_ratio", "gauge", "S, mean over the last analysed steps (--window).",
+    {"job_window_slowdown_ratio", "gauge", "Mean S of the last analyzed steps (--window).",
      [](const ShownJob& job) { return job.window.empty() ? std::nullopt : std::optional(job.slowdown); }},
     {"job_window_waste_ratio", "gauge",
-     "Share of the time that is lost, mean over the last analysed steps (--window).",
+     "Mean share of time lost to stragglers in the last analyzed steps (--window).",
      [](const ShownJob& job) { return job.window.empty() ? std::nullopt : std::optional(job.waste); }},
     {"job_launch_slowdown_ratio", "gauge",
-     "What late launches cost: recorded over replayed time of the latest step.",
+     "Cost of late launches: recorded time divided by replayed time of the latest analyzed step.",
      [](const ShownJob& job) {
        return of_latest(job, [](const StepDigest& s) { return s.totals.launch_slowdown; });
      }},
-    {"job_step_seconds", "gauge", "What the latest analysed step took.",
+    {"job_step_seconds", "gauge", "Time that the latest analyzed step took.",
      [](const ShownJob& job) {
        return of_latest(job, [](const StepDigest& s) { return s.totals.recorded_s; });
      }},
-    {"job_ideal_step_seconds", "gauge", "What the latest analysed step would have taken if nobody were slow.",
+    {"job_ideal_step_seconds", "gauge",
+     "Time that the latest analyzed step would have taken without stragglers.",
      [](const ShownJob& job) {
        return of_latest(job, [](const StepDigest& s) { return s.totals.ideal_s; });
      }},
-    {"job_latest_step", "gauge", "Number of the latest analysed step.",
+    {"job_latest_step", "gauge", "Number of the latest analyzed step.",
      [](const ShownJob& job) {
        return of_latest(job, [](const StepDigest& s) { return static_cast<double>(s.totals.id.step); });
      }},
-    {"job_runs", "gauge", "Runs of the job so far: it begins anew where its steps go back.",
+    {"job_runs", "gauge", "Runs of the job so far; a new run begins when the step number goes back.",
      [](const ShownJob& job) { return std::optional(static_cast<double>(job.info.runs)); }},
     {"job_gpus", "gauge", "GPUs of the job.",
      [](const ShownJob& job) {
        return of_latest(job, [](const StepDigest& s) { return static_cast<double>(s.gpus); });
      }},
-    {"job_lost_gpu_hours_per_day", "gauge", "GPU-hours a day that are lost at the mean waste of the window.",
+    {"job_lost_gpu_hours_per_day", "gauge",
+     "GPU-hours lost per day at the mean waste of the last analyzed steps (--window).",
      [](const ShownJob& job) {
        return job.window.empty() ? std::nullopt : std::optional(job.gpu_hours_per_day);
      }},
-    {"job_lost_usd_per_day", "gauge", "The same in US dollars, where the price of a GPU-hour is known.",
+    {"job_lost_usd_per_day", "gauge",
+     "US dollars lost per day at the mean waste of the last analyzed steps, if --gpu-hour-usd is given.",
      [](const ShownJob& job) { return job.usd_per_day; }},
-    {"job_open_incidents", "gauge", "Incidents of the job that are open, muted ones too.",
+    {"job_open_incidents", "gauge", "Open incidents of the job, including muted ones.",
      [](const ShownJob& job) { return std::optional(static_cast<double>(job.info.open_incidents)); }},
     {"job_worst_worker_slowdown_ratio", "gauge",
-     "Slowdown of the latest analysed step that its worst worker alone causes.",
+     "Slowdown of the latest analyzed step that its worst worker alone causes.",
      [](const ShownJob& job) {
        return of_latest(job, [](const StepDigest& s) { return s.totals.worst_slowdown; });
      }},
-    {"job_lag_seconds", "gauge", "From the last row of the latest step to its result.",
+    {"job_lag_seconds", "gauge", "Time from the last row of the latest step to its result.",
      [](const ShownJob& job) { return job.status ? job.status->lag_s : std::nullopt; }},
     // 0 would say that a job which is new, or was found after a restart, has been silent since 1970.
-    {"job_last_row_timestamp_seconds", "gauge", "When the last row was read.",
+    {"job_last_row_timestamp_seconds", "gauge", "Unix time when the last row was read.",
      [](const ShownJob& job) {
        const bool is_known = job.status && job.status->last_row_s > 0;
        return is_known ? std::optional(job.status->last_row_s) : std::nullopt;
      }},
-    {"job_unread_bytes", "gauge", "Bytes of the watched files that were not read yet.",
+    {"job_unread_bytes", "gauge", "Bytes of the watched files that have not been read yet.",
      [](const ShownJob& job) {
        return of_status(job, [](const JobStatus& s) { return static_cast<double>(s.unread_bytes); });
      }},
-    {"job_bad_lines_total", "counter", "Lines that are no rows, since the monitor started.",
+    {"job_bad_lines_total", "counter", "Lines that could not be read as rows, since the monitor started.",
      [](const ShownJob& job) {
        return of_status(job, [](const JobStatus& s) { return static_cast<double>(s.bad_lines); });
      }},
-    {"job_late_rows_total", "counter", "Rows of steps that were finished already, since the monitor started.",
+    {"job_late_rows_total", "counter",
+     "Rows that arrived after their step was finished, since the monitor started.",
      [](const ShownJob& job) {
        return of_status(job, [](const JobStatus& s) { return static_cast<double>(s.late_rows); });
      }},
-    {"job_open_steps", "gauge", "Steps of which some rows are there, but not all.",
+    {"job_open_steps", "gauge", "Steps with some but not all of their rows.",
      [](const ShownJob& job) {
        return of_status(job, [](const JobStatus& s) { return static_cast<double>(s.open_steps); });
      }},
@@ -151,25 +157,26 @@ constexpr JobMetric kJobMetrics[] = {
 
 void add_monitor(const PageContext& context, std::optional<std::uint64_t> store_bytes, MetricsText& text) {
   const MonitorState& state = context.state;
-  text.family("build_info", "gauge", "1, with the version of goodput.");
+  text.family("build_info", "gauge", "Always 1; the label is the version of goodput.");
   text.sample(1, {{"version", program_version()}});
-  text.family("start_time_seconds", "gauge", "When the monitor started.");
+  text.family("start_time_seconds", "gauge", "Unix time when the monitor started.");
   text.sample(state.started_s);
-  text.family("beat_timestamp_seconds", "gauge", "When the monitor's loop went round last.");
+  text.family("beat_timestamp_seconds", "gauge", "Unix time when the monitor's main loop last ran.");
   text.sample(state.beat_s);
-  text.family("ready", "gauge", "1 once the folders were read and while results can be stored, else 0.");
+  text.family("ready", "gauge", "1 if the folders have been read and results can be stored, else 0.");
   text.sample(state.is_ready && state.problem.empty() ? 1 : 0);
-  text.family("undelivered_alert_messages", "gauge", "Messages about incidents that wait for their sink.");
+  text.family("undelivered_alert_messages", "gauge",
+              "Messages about incidents that have not been delivered yet.");
   text.sample(static_cast<double>(state.undelivered));
-  text.family("spooled_bytes", "gauge", "Bytes that were pushed and were not read yet.");
+  text.family("spooled_bytes", "gauge", "Bytes that were pushed but have not been read yet.");
   text.sample(static_cast<double>(state.spooled_bytes));
   if (!store_bytes) return;
-  text.family("store_bytes", "gauge", "Size of the database.");
+  text.family("store_bytes", "gauge", "Size of the database in bytes.");
   text.sample(static_cast<double>(*store_bytes));
 }
 
 void add_steps(std::span<const ShownJob> jobs, MetricsText& text) {
-  text.family("job_steps_total", "counter", "Steps of the job, by what became of them.");
+  text.family("job_steps_total", "counter", "Steps of the job by status.");
   for (const ShownJob& job : jobs) {
     const std::int64_t counts[] = {job.info.analysed, job.info.incomplete, job.info.refused,
                                    job.info.skipped};
@@ -183,7 +190,7 @@ void add_steps(std::span<const ShownJob> jobs, MetricsText& text) {
 // Who and why, as labels of series whose value is 1 or a gain: one series a job.
 void add_infos(std::span<const ShownJob> jobs, MetricsText& text) {
   text.family("job_worst_worker_info", "gauge",
-              "1, with the place of the worst worker of the latest analysed step.");
+              "Always 1; the labels identify the worst worker of the latest analyzed step.");
   for (const ShownJob& job : jobs) {
     if (job.latest() == nullptr) continue;
     const WorkerPlace& worst = job.latest()->worst;
@@ -193,13 +200,14 @@ void add_infos(std::span<const ShownJob> jobs, MetricsText& text) {
                     {"rank", worst.rank < 0 ? "" : fmt::format("{}", worst.rank)},
                     {"host", worst.host}});
   }
-  text.family("job_cause_gain_ratio", "gauge",
-              "Gain of the likely cause of the latest analysed step: the step over the step with its fix.");
+  text.family(
+      "job_cause_gain_ratio", "gauge",
+      "Gain of the likely cause of the latest analyzed step: its time divided by its time with the fix.");
   for (const ShownJob& job : jobs) {
     if (job.latest() == nullptr || job.latest()->totals.cause.empty()) continue;
     text.sample(job.latest()->totals.gain, {{"job", job.info.name}, {"cause", job.latest()->totals.cause}});
   }
-  text.family("job_state", "gauge", "1, with the state of the job.");
+  text.family("job_state", "gauge", "Always 1; the label is the state of the job.");
   for (const ShownJob& job : jobs)
     text.sample(1, {{"job", job.info.name},
                     {"state", std::string(kJobConditions[static_cast<std::size_t>(job.condition)])}});

@@ -57,7 +57,7 @@ class MemoryFile {
   }
 
   [[nodiscard]] static Error cannot(std::string_view what) {
-    return {fmt::format("cannot {} a file in memory: {}", what, std::strerror(errno))};
+    return {fmt::format("cannot {} a temporary file in memory: {}", what, std::strerror(errno))};
   }
 
  private:
@@ -68,7 +68,7 @@ class MemoryFile {
 template <typename Write>
 Result<std::string> bytes_written(std::string_view final_path, Write write) {
   const MemoryFile file;
-  if (!file.is_open()) return MemoryFile::cannot("make");
+  if (!file.is_open()) return MemoryFile::cannot("create");
   GOODPUT_TRY_STATUS(write(file.path(), final_path));
   return file.content();
 }
@@ -87,7 +87,7 @@ Result<std::string> timeline_file(OpTrace rows) {
 Result<std::string> rows_file(const OpTrace& rows) {
   const auto formats = op_trace_formats();
   const auto csv = std::ranges::find(formats, "csv", &OpTraceFormat::name);
-  GOODPUT_CHECK(csv != formats.end(), "traces can be written as CSV");
+  GOODPUT_CHECK(csv != formats.end(), "the CSV format for op traces is missing");
   return bytes_written("rows.csv.gz", [&](const std::string& path, std::string_view final_path) {
     return csv->write(rows, path, final_path);
   });
@@ -233,7 +233,8 @@ Result<HttpResponse> events_response(PageContext& context, const HttpRequest& re
     GOODPUT_TRY(const std::optional<JobInfo> info, context.store.job(name));
     exists = info.has_value() || context.state.jobs.contains(name);
   }
-  if (!exists) return plain_error(404, "want topic=all or topic=job/NAME of a job that there is");
+  if (!exists)
+    return plain_error(404, "the parameter topic must be all, or job/NAME with the name of an existing job");
   HttpResponse response;
   response.content_type = "text/event-stream";
   response.topic = topic;
@@ -297,7 +298,7 @@ MonitorPages::MonitorPages(const MonitorStatus& status, MonitorPageOptions optio
 HttpResponse MonitorPages::respond(const HttpRequest& request) {
   const PageRoute route = route_of(request.path);
   if (!takes_method(route, request.method)) {
-    HttpResponse refused = refusal(route, 405, fmt::format("Only {} is answered here.", methods_of(route)));
+    HttpResponse refused = refusal(route, 405, fmt::format("Allowed methods: {}.", methods_of(route)));
     refused.headers.emplace_back("Allow", methods_of(route));
     return refused;
   }
@@ -332,7 +333,7 @@ Result<HttpResponse> MonitorPages::respond_from_store(const PageRoute& route, co
 Result<HttpResponse> MonitorPages::respond_with_file(PageContext& context, const PageRoute& route) {
   GOODPUT_TRY(const std::vector<StepTotals> found,
               context.store.steps(route.job, {.from = route.step, .to = route.step, .most = 1}));
-  if (found.empty()) return error_page(404, "There is no such step, or it is not kept any more.");
+  if (found.empty()) return error_page(404, "There is no such step, or it is no longer stored.");
   if (found.front().ops > options_.most_timeline_ops) {
     return error_page(
         413, fmt::format("The step has {} ops, too many for a browser. Write its rows with goodput "
@@ -341,12 +342,12 @@ Result<HttpResponse> MonitorPages::respond_with_file(PageContext& context, const
   }
   const std::unique_lock<std::mutex> turn = files_.enter();
   if (!turn.owns_lock()) {
-    HttpResponse busy = error_page(503, "Another such file is being made. Try again in a few seconds.");
+    HttpResponse busy = error_page(503, "Another file is being created. Try again in a few seconds.");
     busy.headers.emplace_back("Retry-After", "5");
     return busy;
   }
   GOODPUT_TRY(std::optional<OpTrace> rows, context.store.rows(route.job, route.step));
-  if (!rows) return error_page(404, "The rows of this step are not kept any more.");
+  if (!rows) return error_page(404, "The rows of this step are no longer stored.");
   const bool is_timeline = route.kind == Kind::kTimeline;
   GOODPUT_TRY(std::string bytes, is_timeline ? timeline_file(*std::move(rows)) : rows_file(*rows));
   HttpResponse response;
@@ -361,12 +362,12 @@ Result<HttpResponse> MonitorPages::respond_with_file(PageContext& context, const
 HttpResponse MonitorPages::health(const MonitorState& state) const {
   const double quiet_s = clock_() - std::max(state.beat_s, state.started_s);
   if (quiet_s <= options_.stalled_after_s) return text_line(200, "ok");
-  return text_line(503, fmt::format("the loop of the monitor has not gone round for {:.0f} s", quiet_s));
+  return text_line(503, fmt::format("the monitor's main loop has not run for {:.0f} s", quiet_s));
 }
 
 HttpResponse MonitorPages::readiness(const MonitorState& state) {
   if (!state.problem.empty()) return text_line(503, state.problem);
-  if (!state.is_ready) return text_line(503, "the folders were not read yet");
+  if (!state.is_ready) return text_line(503, "the watched folders have not been read yet");
   const Result<ReaderPool::Lease> lease = readers_.take();
   if (!lease) return text_line(503, lease.error().message());
   return text_line(200, "ready");

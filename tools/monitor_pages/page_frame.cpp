@@ -25,7 +25,7 @@ constexpr std::string_view kHead = R"(<!doctype html>
 <script src="/static/monitor.js?v={script}" defer></script>
 </head>
 <body data-topic="{topic}">
-<a class="skip" href="#main">Skip to the content</a>
+<a class="skip" href="#main">Skip to content</a>
 <header class="page-head">
 <a class="wordmark" href="/">goodput monitor</a>
 <nav aria-label="Pages"><a href="/">Jobs</a> <a href="/incidents">Incidents</a></nav>
@@ -36,7 +36,7 @@ constexpr std::string_view kHead = R"(<!doctype html>
 
 std::string trail_html(const std::vector<TrailStep>& trail) {
   if (trail.empty()) return {};
-  std::string html = "<nav class=\"trail\" aria-label=\"Above this page\"><ol>";
+  std::string html = "<nav class=\"trail\" aria-label=\"Breadcrumb\"><ol>";
   for (const TrailStep& step : trail) html += "<li>" + link_html(step.link, html_name(step.text)) + "</li>";
   return html + "</ol></nav>\n";
 }
@@ -44,7 +44,7 @@ std::string trail_html(const std::vector<TrailStep>& trail) {
 std::string foot_html(const PageContext* context) {
   std::string html = "</main>\n<footer><p class=\"note\">goodput " + html_text(program_version());
   if (context != nullptr) {
-    html += fmt::format(" · page of {} · monitor started {} · ", time_html(context->now_s),
+    html += fmt::format(" · page as of {} · monitor started {} · ", time_html(context->now_s),
                         time_html(context->state.started_s));
     html += context->state.uses_inotify ? "files are watched" : "files are polled";
   }
@@ -84,9 +84,9 @@ HttpResponse whole_page(const PageContext& context, const PageFrame& frame) {
 
 HttpResponse error_page(int status, std::string_view what) {
   PageFrame frame;
-  frame.title = status == 404 ? "Not found" : "This went wrong";
+  frame.title = status == 404 ? "Not found" : "Something went wrong";
   frame.main_html = fmt::format("<h1>{}</h1>\n{}\n{}", frame.title, paragraph("", html_text(what)),
-                                paragraph("", "All jobs: " + link_html("/", "goodput monitor")));
+                                paragraph("", "Back to " + link_html("/", "all jobs")));
   return page_response(nullptr, frame, status);
 }
 
@@ -108,7 +108,7 @@ std::string figures_html(std::span<const PageFigure> figures) {
 }
 
 void HtmlTable::add_row(const std::vector<std::string>& cells_html) {
-  GOODPUT_CHECK(cells_html.size() == columns_.size(), "a row of a table has a cell a column");
+  GOODPUT_CHECK(cells_html.size() == columns_.size(), "a table row needs one cell per column");
   ++rows_;
   rows_html_ += "<tr>";
   for (std::size_t i = 0; i < columns_.size(); ++i) {

@@ -48,7 +48,7 @@ std::string slowdown_table(const std::string& caption, const std::string& headin
   for (const LabelledSlowdown& entry : entries) {
     if (std::isfinite(entry.slowdown)) largest = std::max(largest, entry.slowdown);
   }
-  HtmlTable table(caption, {{heading}, {"slowdown", ColumnKind::kNumber}, {"of the largest"}});
+  HtmlTable table(caption, {{heading}, {"slowdown", ColumnKind::kNumber}, {"relative to the largest"}});
   for (const LabelledSlowdown& entry : entries)
     table.add_row({html_text(entry.label), slowdown_text(entry.slowdown), bar_html(entry.slowdown, largest)});
   return table.html();
@@ -59,17 +59,17 @@ std::string slowdown_table(const std::string& caption, const std::string& headin
 std::string window_causes_html(const ShownJob& job) {
   const std::vector<WindowCause> causes = causes_of(job);
   if (causes.empty()) {
-    return paragraph("", job.window.empty() ? "No step was analysed yet."
-                                            : fmt::format("No likely cause in the last {} analysed steps.",
+    return paragraph("", job.window.empty() ? "No step has been analyzed yet."
+                                            : fmt::format("No likely cause in the last {} analyzed steps.",
                                                           job.window.size()));
   }
-  HtmlTable table("Causes over the window", {{"cause"},
-                                             {"likely in", ColumnKind::kNumber},
-                                             {"gain", ColumnKind::kNumber},
-                                             {"about", ColumnKind::kLong},
-                                             {"evidence", ColumnKind::kLong},
-                                             {"check next", ColumnKind::kLong},
-                                             {"fix"}});
+  HtmlTable table("Causes in the last steps", {{"cause"},
+                                               {"likely in", ColumnKind::kNumber},
+                                               {"gain", ColumnKind::kNumber},
+                                               {"where", ColumnKind::kLong},
+                                               {"evidence", ColumnKind::kLong},
+                                               {"check next", ColumnKind::kLong},
+                                               {"fix"}});
   for (const WindowCause& cause : causes) {
     std::string about = places_html(job.info.name, cause.suspects);
     if (about.empty() && cause.latest.stage) about = fmt::format("stage {}", *cause.latest.stage);
@@ -79,18 +79,17 @@ std::string window_causes_html(const ShownJob& job) {
                    fix_html(cause.latest.fix)});
   }
   return table.html() +
-         paragraph(
-             "note",
-             "Gain: the step over the step with the fix, mean over the steps in which the cause is likely. "
-             "About, evidence and fix: of the newest of them.");
+         paragraph("note",
+                   "Gain is the step time divided by the step time with the fix, averaged over the steps in "
+                   "which the cause is likely. The columns after it are from the latest of these steps.");
 }
 
 std::string step_causes_html(std::string_view job, const StepResult& step) {
-  if (step.causes.empty()) return paragraph("", "No causes were looked for.");
+  if (step.causes.empty()) return paragraph("", "No causes are stored for this step.");
   HtmlTable table("Causes of this step", {{"cause"},
                                           {"likely"},
                                           {"gain", ColumnKind::kNumber},
-                                          {"about", ColumnKind::kLong},
+                                          {"where", ColumnKind::kLong},
                                           {"evidence", ColumnKind::kLong},
                                           {"check next", ColumnKind::kLong},
                                           {"fix"}});
@@ -118,24 +117,25 @@ std::string parts_html(std::span<const double> by_stage, std::span<const Labelle
     html += "<div><h3>By pipeline stage</h3>" +
             slowdown_table("Slowdown by pipeline stage", "stage", stages) + "</div>\n";
   if (!by_optype.empty())
-    html += "<div><h3>By kind of op</h3>" + slowdown_table("Slowdown by kind of op", "ops", by_optype) +
-            "</div>\n";
+    html +=
+        "<div><h3>By op type</h3>" + slowdown_table("Slowdown by op type", "op type", by_optype) + "</div>\n";
   return html + "</div>" +
-         paragraph("note", "Slowdown of the step if only that part were as recorded and all else ideal.");
+         paragraph("note",
+                   "Slowdown of the step if only this part ran as recorded and everything else were ideal.");
 }
 
 std::string_view shape_text(SlowdownShape shape) {
   switch (shape) {
     case SlowdownShape::kNone:
-      return "nobody is slow";
+      return "no worker is slow";
     case SlowdownShape::kWorkers:
-      return "single workers: machines";
+      return "single slow workers (machines)";
     case SlowdownShape::kStages:
-      return "whole stages: an uneven partition of the model";
+      return "whole stages slow (uneven model partition)";
     case SlowdownShape::kSequence:
-      return "spread over replicas: lengths of sequences";
+      return "slow workers across replicas (sequence lengths)";
     case SlowdownShape::kOther:
-      return "slow, in no pattern that is known";
+      return "slow workers in no known pattern";
   }
   return "";
 }
@@ -153,9 +153,9 @@ std::string_view condition_text(JobCondition condition) {
     case JobCondition::kBehind:
       return "behind: steps are skipped";
     case JobCondition::kSilent:
-      return "silent: no rows come";
+      return "silent: no rows are arriving";
     case JobCondition::kUnwatched:
-      return "not watched now";
+      return "not watched at the moment";
   }
   return "";
 }

@@ -187,7 +187,7 @@ class ChartDrawing {
         add_number(x_at(places_.of_point(i) - static_cast<double>(points[i].step - step)), step);
       }
     }
-    add_axis_label("step (when the steps began is not known)");
+    add_axis_label("step (start times are not known)");
   }
 
   void draw_line() {

@@ -89,19 +89,19 @@ std::string figures_of_step(const StepTotals& totals, const JobLayout& layout) {
   if (totals.status == StepStatus::kAnalysed) {
     figures = {
         {"S", slowdown_text(totals.slowdown), "waste " + share_text(totals.waste())},
-        {"Took", seconds_text(totals.recorded_s), "ideal " + seconds_text(totals.ideal_s)},
+        {"Step time", seconds_text(totals.recorded_s), "ideal " + seconds_text(totals.ideal_s)},
         {"Lost", seconds_text(totals.lost_s()), fmt::format("on {} GPUs", count_text(layout.gpus()))},
-        {"Late launches", slowdown_text(totals.launch_slowdown), "recorded over replayed"},
-        {"Replay is off by", share_text(totals.discrepancy), ""},
-        {"The map looks like", std::string(shape_text(totals.shape)), ""},
+        {"Late launches", slowdown_text(totals.launch_slowdown), "recorded time over replayed time"},
+        {"Replay error", share_text(totals.discrepancy), ""},
+        {"Pattern", std::string(shape_text(totals.shape)), ""},
     };
   }
-  figures.push_back({"Began", time_html(totals.began_s), fmt::format("{} ops", count_text(totals.ops))});
-  figures.push_back({"Known after",
+  figures.push_back({"Started", time_html(totals.began_s), fmt::format("{} ops", count_text(totals.ops))});
+  figures.push_back({"Lag",
                      totals.received_s > 0 && totals.finished_s > 0
                          ? seconds_text(std::max(0.0, totals.finished_s - totals.received_s))
                          : "–",
-                     "from its last row"});
+                     "from its last row to the result"});
   return figures_html(figures);
 }
 
@@ -109,16 +109,16 @@ std::string problem_of_step(const std::string& job, const StepResult& step) {
   std::string html;
   const StepStatus status = step.totals.status;
   if (status != StepStatus::kAnalysed) {
-    html += paragraph("problem", fmt::format("This step was not analysed: {}.{}",
+    html += paragraph("problem", fmt::format("This step was not analyzed: {}.{}",
                                              kStepStatuses[static_cast<std::size_t>(status)],
                                              step.problem.empty() ? "" : " " + html_text(step.problem)));
   }
   if (!step.missing.empty()) {
     constexpr std::size_t kShown = 200;
-    HtmlTable table("Workers whose rows are missing", {{"worker"}, {"host"}});
+    HtmlTable table("Workers with missing rows", {{"worker"}, {"host"}});
     for (std::size_t i = 0; i < std::min(kShown, step.missing.size()); ++i) {
       const WorkerPlace& worker = step.missing[i];
-      table.add_row({worker_html(job, worker), worker.host.empty() ? "not known" : html_name(worker.host)});
+      table.add_row({worker_html(job, worker), worker.host.empty() ? "unknown" : html_name(worker.host)});
     }
     html += fmt::format("<h2>{} worker{} with missing rows</h2>\n{}", step.missing.size(),
                         step.missing.size() == 1 ? "" : "s", table.html());
@@ -142,11 +142,9 @@ Result<std::string> files_html(PageContext& context, const std::string& job, con
                                        ", with the exact slowdown of every worker.");
   GOODPUT_TRY(const std::vector<StepId> with_rows, context.store.steps_with_rows(job));
   if (std::ranges::find(with_rows, id) == with_rows.end())
-    return html +
-           paragraph(
-               "",
-               "Its rows are no longer kept: only those of the last steps and of steps at which an incident "
-               "opened are.");
+    return html + paragraph("",
+                            "Its rows are no longer stored. The monitor keeps rows only of the latest steps "
+                            "and of steps at which an incident opened.");
   if (step.totals.ops > context.options.most_timeline_ops) {
     return html +
            paragraph(
@@ -165,22 +163,23 @@ Result<std::string> files_html(PageContext& context, const std::string& job, con
 Result<std::string> map_section(PageContext& context, const std::string& job, const StepResult& step) {
   GOODPUT_TRY(const std::optional<ShownMap> map, find_map(context, job, step));
   if (!map)
-    return section_html("map", "Map of the workers", Renewal::kOnce,
-                        paragraph("", "None is kept of this step."));
+    return section_html("map", "Worker map", Renewal::kOnce,
+                        paragraph("", "No worker map is stored for this step."));
   std::string html;
   if (map->id != step.totals.id) {
     html =
-        paragraph("", fmt::format("Of this step none is kept. This is that of {}, the latest one before it.",
+        paragraph("", fmt::format("No worker map is stored for this step. This one is from {}, the latest "
+                                  "earlier step that has one.",
                                   link_html(step_link(job, map->id), fmt::format("step {}", map->id.step))));
   }
-  return section_html("map", "Map of the workers", Renewal::kOnce, html + map_html(context, job, *map));
+  return section_html("map", "Worker map", Renewal::kOnce, html + map_html(context, job, *map));
 }
 
 }  // namespace
 
 Result<HttpResponse> step_page(PageContext& context, const PageRoute& route) {
   GOODPUT_TRY(const std::optional<StepResult> step, context.store.step(route.job, route.step));
-  if (!step) return error_page(404, "There is no such step, or it is not kept any more.");
+  if (!step) return error_page(404, "There is no such step, or it is no longer stored.");
   GOODPUT_TRY(const StepNeighbours around, neighbours_of(context, route.job, route.step));
   GOODPUT_TRY(const std::string map, map_section(context, route.job, *step));
   GOODPUT_TRY(const std::string files, files_html(context, route.job, *step));
@@ -195,11 +194,11 @@ Result<HttpResponse> step_page(PageContext& context, const PageRoute& route) {
   frame.main_html += map;
   if (step->totals.status == StepStatus::kAnalysed) {
     frame.main_html += section_html("causes", "Causes", Renewal::kOnce, step_causes_html(route.job, *step)) +
-                       section_html("parts", "Where it loses time", Renewal::kOnce,
+                       section_html("parts", "Where the step loses time", Renewal::kOnce,
                                     parts_html(step->by_stage, step->by_optype));
   }
   frame.main_html += notes_html(*step);
-  frame.main_html += section_html("files", "More of it", Renewal::kOnce, files);
+  frame.main_html += section_html("files", "Downloads", Renewal::kOnce, files);
   return whole_page(context, frame);
 }
 
@@ -207,10 +206,10 @@ Result<HttpResponse> find_step(PageContext& context, const PageRoute& route, con
   const std::optional<std::int64_t> run = parse_integer(request.parameter("run"));
   const std::optional<std::int64_t> step = parse_integer(request.parameter("step"));
   if (!step || (run && (*run < 0 || *run > std::numeric_limits<std::int32_t>::max())))
-    return error_page(404, "Want ?step=NUMBER, and run=NUMBER of a job that began anew.");
+    return error_page(404, "The address must contain ?step=NUMBER, and run=NUMBER if the job has restarted.");
   const StepId asked{static_cast<std::int32_t>(run.value_or(0)), *step};
   GOODPUT_TRY(const std::vector<StepTotals> found, newest_of(context, route.job, std::nullopt, asked, 1));
-  if (found.empty()) return error_page(404, "There is no step at or before that number.");
+  if (found.empty()) return error_page(404, "There is no step with this or a lower number.");
   HttpResponse response;
   response.status = 303;
   response.headers.emplace_back("Location", step_link(route.job, found.front().id));

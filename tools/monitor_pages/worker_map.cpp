@@ -46,7 +46,7 @@ std::string map_svg(const ShownMap& map) {
 
 std::string slowest_html(std::string_view job, const ShownMap& map) {
   constexpr std::size_t kShown = 8;
-  HtmlTable table("Workers that cost most", {{"worker"}, {"slowdown", HtmlColumn::Kind::kNumber}});
+  HtmlTable table("Workers that cost the most time", {{"worker"}, {"slowdown", HtmlColumn::Kind::kNumber}});
   for (const std::size_t worker : slowest_workers(map.slowdown, kShown))
     table.add_row({worker_html(job, place_of(map.layout, worker)), slowdown_text(map.slowdown[worker])});
   return table.html();
@@ -130,7 +130,7 @@ std::string map_html(PageContext& context, std::string_view job, const ShownMap&
   return fmt::format(
       "<div class=\"map-row\">\n<div class=\"map-box\" "
       "data-workers=\"{}/workers/\">{}</div>\n<div>{}</div>\n</div>",
-      job_link(job), scroll_box("map", "Map of the workers", *svg), slowest_html(job, map));
+      job_link(job), scroll_box("map", "Worker map", *svg), slowest_html(job, map));
 }
 
 }  // namespace goodput

@@ -21,7 +21,7 @@ using ColumnKind = HtmlColumn::Kind;
 
 std::string history_html(const std::string& job, const WorkerPlace& worker,
                          const std::vector<WorkerPoint>& history) {
-  if (history.empty()) return paragraph("", "No map is kept that has this worker.");
+  if (history.empty()) return paragraph("", "No stored worker map contains this worker.");
   SlowdownChart chart;
   chart.title = fmt::format("Slowdown that {} alone causes", describe(worker));
   for (const WorkerPoint& point : history) {
@@ -38,14 +38,14 @@ std::string history_html(const std::string& job, const WorkerPlace& worker,
   for (std::size_t i = 1; i < history.size(); ++i)
     chart.points[i].begins_run = history[i].id.run != history[i - 1].id.run;
   const std::string svg = slowdown_chart_svg(chart);
-  return svg.empty() ? paragraph("", "Nothing is known of this worker.")
+  return svg.empty() ? paragraph("", "The slowdown of this worker is unknown.")
                      : scroll_box("drawing series", "Slowdown of the worker", svg);
 }
 
 std::string newest_html(const std::string& job, const std::vector<WorkerPoint>& history) {
   constexpr std::size_t kShown = 30;
   HtmlTable table("Newest steps of this worker",
-                  {{"step"}, {"began"}, {"slowdown by it alone", ColumnKind::kNumber}});
+                  {{"step"}, {"started"}, {"slowdown from this worker alone", ColumnKind::kNumber}});
   for (std::size_t i = 0; i < std::min(kShown, history.size()); ++i) {
     const WorkerPoint& point = history[history.size() - 1 - i];
     table.add_row({link_html(step_link(job, point.id), fmt::format("step {}", point.id.step)),
@@ -56,8 +56,8 @@ std::string newest_html(const std::string& job, const std::vector<WorkerPoint>& 
 
 std::vector<PageFigure> worker_figures(const WorkerPlace& worker, const std::vector<WorkerPoint>& history) {
   std::vector<PageFigure> figures = {
-      {"Rank", worker.rank >= 0 ? fmt::format("{}", worker.rank) : "not known", ""},
-      {"Host", worker.host.empty() ? "not known" : html_name(worker.host), ""}};
+      {"Rank", worker.rank >= 0 ? fmt::format("{}", worker.rank) : "unknown", ""},
+      {"Host", worker.host.empty() ? "unknown" : html_name(worker.host), ""}};
   std::vector<double> known;
   for (const WorkerPoint& point : history) {
     if (std::isfinite(point.slowdown)) known.push_back(point.slowdown);
@@ -65,9 +65,9 @@ std::vector<PageFigure> worker_figures(const WorkerPlace& worker, const std::vec
   if (known.empty()) return figures;
   double sum = 0;
   for (const double slowdown : known) sum += slowdown;
-  figures.push_back({"Slowdown now", slowdown_text(known.back()), "of the job, by it alone"});
+  figures.push_back({"Slowdown now", slowdown_text(known.back()), "of the job, from this worker alone"});
   figures.push_back({"Mean", slowdown_text(sum / static_cast<double>(known.size())),
-                     fmt::format("of {} steps shown", known.size())});
+                     fmt::format("over {} steps", known.size())});
   figures.push_back({"Worst", slowdown_text(*std::ranges::max_element(known)), ""});
   return figures;
 }
@@ -82,8 +82,8 @@ bool is_about(const Incident& incident, const WorkerPlace& place) {
 
 Result<HttpResponse> worker_page(PageContext& context, const PageRoute& route) {
   GOODPUT_TRY(const std::optional<ShownJob> job, view_job(context, route.job));
-  if (!job) return error_page(404, "There is no job of this name.");
-  if (job->latest() == nullptr) return error_page(404, "No step of this job was analysed yet.");
+  if (!job) return error_page(404, "There is no job with this name.");
+  if (job->latest() == nullptr) return error_page(404, "No step of this job has been analyzed yet.");
   GOODPUT_TRY(const std::optional<StepResult> step, context.store.step(route.job, job->latest()->totals.id));
   if (!step || route.dp_rank >= step->layout.dp_size || route.stage >= step->layout.pp_size)
     return error_page(404, "The job has no such worker.");
@@ -105,11 +105,11 @@ Result<HttpResponse> worker_page(PageContext& context, const PageRoute& route) {
   frame.topic = job_topic(route.job);
   frame.main_html = fmt::format("<div id=\"verdict\" data-live><h1>Worker {} of {}</h1>\n{}</div>\n", name,
                                 html_name(route.job), figures_html(worker_figures(worker, history)));
-  frame.main_html += section_html("history", "Its slowdown over time", Renewal::kLive,
+  frame.main_html += section_html("history", "Slowdown over time", Renewal::kLive,
                                   history_html(route.job, worker, history) + newest_html(route.job, history));
   frame.main_html +=
       section_html("incidents", "Incidents of this worker", Renewal::kLive,
-                   incidents.empty() ? paragraph("", "There was none.")
+                   incidents.empty() ? paragraph("", "No incidents.")
                                      : incident_table_html(context, "Incidents of this worker", incidents));
   return whole_page(context, frame);
 }

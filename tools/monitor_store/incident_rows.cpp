@@ -67,7 +67,8 @@ Status queue_deliveries(StoreConnection& connection, const StepCommit& commit, c
                            "SELECT id, ?2, ?3, 0, 0, 0 FROM incidents WHERE key = ?1"));
     insert.bind(notice.key, sink, static_cast<int>(notice.event));
     GOODPUT_TRY_STATUS(insert.run());
-    GOODPUT_CHECK(connection.changes() == 1, "a notice about an incident that is not stored: " + notice.key);
+    GOODPUT_CHECK(connection.changes() == 1,
+                  "a message refers to an incident that is not stored: " + notice.key);
   }
   return Ok{};
 }

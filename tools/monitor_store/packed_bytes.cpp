@@ -10,13 +10,13 @@ namespace goodput {
 std::string compressed(std::string_view bytes, int level) {
   std::string frame(ZSTD_compressBound(bytes.size()), '\0');
   const std::size_t size = ZSTD_compress(frame.data(), frame.size(), bytes.data(), bytes.size(), level);
-  GOODPUT_CHECK(ZSTD_isError(size) == 0, "zstd does not compress");
+  GOODPUT_CHECK(ZSTD_isError(size) == 0, "zstd failed to compress");
   frame.resize(size);
   return frame;
 }
 
 Result<std::string> decompressed(std::string_view frame, std::size_t most_bytes) {
-  const Error damaged{"holds compressed data that is damaged"};
+  const Error damaged{"contains damaged compressed data"};
   const unsigned long long size = ZSTD_getFrameContentSize(frame.data(), frame.size());
   if (size == ZSTD_CONTENTSIZE_UNKNOWN || size == ZSTD_CONTENTSIZE_ERROR || size > most_bytes) return damaged;
   std::string bytes(static_cast<std::size_t>(size), '\0');

@@ -35,7 +35,7 @@ std::string_view bytes_of(const std::vector<Value>& column) {
 }
 
 Error damaged_rows() {
-  return Error{"holds rows of a step that are damaged"};
+  return Error{"contains damaged rows of a step"};
 }
 
 template <typename Value>

@@ -65,7 +65,7 @@ Status read_blob(std::string_view blob, Object& object) {
   GOODPUT_TRY(const std::string bytes, decompressed(blob, kMostBlobBytes));
   BlobReader reader(bytes);
   reader(object);
-  if (!reader.is_good()) return Error{"holds a step that is damaged"};
+  if (!reader.is_good()) return Error{"contains a damaged step"};
   return Ok{};
 }
 
@@ -116,7 +116,7 @@ std::string workers_blob(const StepResult& result) {
 Status read_workers_blob(std::string_view blob, StepResult& result) {
   GOODPUT_TRY(const std::string planes, decompressed(blob, kMostBlobBytes));
   const std::vector<std::uint64_t> bits = words_of<std::uint64_t>(planes);
-  if (bits.empty() || bits.front() >= bits.size()) return Error{"holds figures of workers that are damaged"};
+  if (bits.empty() || bits.front() >= bits.size()) return Error{"contains damaged worker values"};
   const auto slowdowns = static_cast<std::size_t>(bits.front());
   for (std::size_t i = 1; i < bits.size(); ++i) {
     (i <= slowdowns ? result.worker_slowdown : result.worker_pace).push_back(std::bit_cast<double>(bits[i]));

@@ -184,7 +184,7 @@ Result<std::vector<StepTotals>> MonitorStore::steps(std::string_view job, const 
   GOODPUT_TRY(const std::optional<std::int64_t> number, find_job(*connection_, job));
   if (!number || query.most == 0) return std::vector<StepTotals>();
   const Span span = span_of(*number, query);
-  GOODPUT_CHECK(!query.status || query.newest_first, "only the newest steps are told by their status");
+  GOODPUT_CHECK(!query.status || query.newest_first, "a query by status must ask for the newest steps first");
   if (query.newest_first)
     return all_steps(*connection_, span, "run DESC, step DESC", query.most, query.status);
   // A scan of all steps of a month takes 0.1 s; blocks say how many there are, and tell many well enough.

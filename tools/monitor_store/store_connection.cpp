@@ -17,8 +17,10 @@ Error store_error(const std::string& path, sqlite3* database) {
   if (database == nullptr) return Error{"out of memory", {.file = path}};
   const int code = sqlite3_errcode(database) & 0xff;
   if (code == SQLITE_CORRUPT || code == SQLITE_NOTADB) {
-    return Error{"is damaged, or no database of a monitor: move it away, or put an intact copy in its place",
-                 {.file = path}};
+    return Error{
+        "is damaged, or is not a database of goodput monitor; move it away, or replace it with an intact "
+        "copy",
+        {.file = path}};
   }
   const int system = code == SQLITE_CANTOPEN ? sqlite3_system_errno(database) : 0;
   std::string what = sqlite3_errmsg(database);

@@ -47,16 +47,18 @@ Status refuse_network_folder(const std::string& path) {
   // Some magic numbers have their highest bit set, and __fsword_t its sign.
   const std::string_view name = network_file_system(static_cast<std::int64_t>(about.f_type) & 0xffffffff);
   if (name.empty()) return Ok{};
-  return Error{fmt::format("lies on a network file system ({}), where two machines could damage it: name a "
-                           "file on a disk of this machine",
-                           name),
-               {.file = path}};
+  return Error{
+      fmt::format(
+          "is on a network file system ({}), where two machines could corrupt it; use a file on a local disk",
+          name),
+      {.file = path}};
 }
 
 Result<FileDescriptor> lock_for_writing(const std::string& path) {
   GOODPUT_TRY(std::optional<FileDescriptor> lock, lock_file(path + "-lock", Lock::kTry));
   if (lock) return std::move(*lock);
-  return Error{"another process is writing to it: stop that one, or name another file", {.file = path}};
+  return Error{"another process is writing to this file; stop that process, or use another file",
+               {.file = path}};
 }
 
 Status find_readable(const std::string& path) {

@@ -131,15 +131,13 @@ Result<Content> content_of(StoreConnection& connection) {
   GOODPUT_TRY(const std::int64_t objects, connection.integer_of("SELECT count(*) FROM sqlite_schema"));
   if (id == 0 && version == 0 && objects == 0) return Content::kNothing;
   if (id != kApplicationId)
-    return Error{"is a database of something else: name another file", {.file = connection.path()}};
+    return Error{"is a database of another program; use another file", {.file = connection.path()}};
   if (version == kSchemaVersion) return Content::kMonitor;
   if (version == kAlertsSchema) return Content::kAlerts;
-  return Error{
-      fmt::format(
-          "has schema {}, and this goodput knows {} and {}: use the goodput that wrote it, or a newer "
-          "one",
-          version, kAlertsSchema, kSchemaVersion),
-      {.file = connection.path()}};
+  return Error{fmt::format("has schema {}, but this goodput supports only {} and {}; use the goodput that "
+                           "wrote it, or a newer one",
+                           version, kAlertsSchema, kSchemaVersion),
+               {.file = connection.path()}};
 }
 
 }  // namespace
@@ -166,7 +164,7 @@ Result<bool> prepare_for_reading(StoreConnection& connection) {
   GOODPUT_TRY_STATUS(connection.run(kSettings));
   GOODPUT_TRY(const Content content, content_of(connection));
   if (content == Content::kNothing)
-    return Error{"is empty: no monitor has written to it", {.file = connection.path()}};
+    return Error{"is empty; no monitor has written to it yet", {.file = connection.path()}};
   return content == Content::kMonitor;
 }
 

@@ -76,7 +76,7 @@ Result<std::vector<OldAlert>> read_alerts(StoreConnection& connection) {
     std::vector<std::string> fix;
     BlobReader reader(query.bytes(18));
     reader(fix);
-    if (!reader.is_good()) return Error{"holds a text that is damaged", {.file = connection.path()}};
+    if (!reader.is_good()) return Error{"contains damaged text", {.file = connection.path()}};
     auto verdict = read_verdict(query.text(19));
     if (!verdict) return std::move(verdict).error().in_file(connection.path());
     OldAlert alert{query.integer(0), query.integer(1), {}};

@@ -97,7 +97,7 @@ Result<WorkerMapValues> read_map_blob(std::string_view blob) {
   std::array<std::string, 2> frames;
   BlobReader reader(blob);
   reader(map.dp_size, map.pp_size, workers, stages, replicas, frames[0], frames[1]);
-  const Error damaged{"holds a map of workers that is damaged"};
+  const Error damaged{"contains a damaged worker map"};
   if (!reader.is_good() || workers > kMostMapBytes) return damaged;
   const MapShape shape = shape_of(map.pp_size, workers);
   if (stages.size() != shape.stages || replicas.size() != shape.replicas) return damaged;

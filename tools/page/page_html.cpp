@@ -40,7 +40,7 @@ std::string page_html(const std::vector<PageResult>& results) {
   const std::string_view page = page_template();
   const std::size_t title = page.find(kTitle);
   const std::size_t data = page.find(kResults);
-  GOODPUT_CHECK(title < data && data != std::string_view::npos, "the template of pages lacks its marks");
+  GOODPUT_CHECK(title < data && data != std::string_view::npos, "the page template lacks its placeholders");
   std::string html(page.substr(0, title));
   html += title_of(results);
   html += page.substr(title + kTitle.size(), data - title - kTitle.size());

@@ -11,7 +11,7 @@ namespace goodput {
 namespace {
 
 constexpr std::size_t kDeepestNesting = 64;
-constexpr std::string_view kWanted = "wants what a command wrote to --json";
+constexpr std::string_view kWanted = "expected a result that a command wrote with --json";
 
 // Not within a character of several bytes: 0b10xxxxxx goes on with one.
 std::size_t cut_before(std::string_view text, std::size_t most) {
@@ -118,11 +118,12 @@ Status check_schema(const std::string& schema) {
   if (schema.empty()) return Error{fmt::format("has no schema; {}", kWanted)};
   const std::size_t slash = schema.find('/');
   if (!schema.starts_with(kOurs) || slash == std::string::npos || slash == kOurs.size())
-    return Error{fmt::format("has the schema {}, which is none of goodput; {}", in_quotes(schema), kWanted)};
-  if (schema.substr(slash + 1) != "1")
     return Error{
-        fmt::format("has the schema {}; this version reads version 1, so use the goodput that wrote it",
-                    in_quotes(schema))};
+        fmt::format("has the schema {}, which is not a goodput schema; {}", in_quotes(schema), kWanted)};
+  if (schema.substr(slash + 1) != "1")
+    return Error{fmt::format(
+        "has schema {}, but this goodput reads only version 1 of it; use the goodput version that wrote it",
+        in_quotes(schema))};
   return Ok{};
 }
 
@@ -139,8 +140,8 @@ Result<PageResult> page_result(std::string name, std::string_view text) {
   try {
     parse_events(text, rewriting);
   } catch (const JsonError&) {
-    if (rewriting.is_too_deep()) return Error{"is nested too deeply for a result"};
-    return Error{fmt::format("is no JSON; {}", kWanted)};
+    if (rewriting.is_too_deep()) return Error{"is nested too deeply to be a result"};
+    return Error{fmt::format("is not JSON; {}", kWanted)};
   }
   GOODPUT_TRY_STATUS(check_schema(rewriting.schema()));
   return PageResult{std::move(name), rewriting.schema(), rewriting.take_json()};

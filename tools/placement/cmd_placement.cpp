@@ -37,37 +37,36 @@ std::uint64_t hash_of(const PlacementRequest& request) {
 class PlacementCommand final : public Command {
  public:
   void configure(Options& options) override {
-    options.add("--nodes", options_.nodes, "N", "Nodes; a node fails as a whole").required();
-    options.add("--slots", options_.slots, "C", "Experts that fit on a node, of each layer").required();
+    options.add("--nodes", options_.nodes, "N", "Number of nodes; a node fails as a whole").required();
+    options.add("--slots", options_.slots, "C", "Expert slots per node, for each layer").required();
     options.add("--experts", options_.experts, "E",
-                "Experts of a layer; alike, unless --loads or --replicas is given");
+                "Experts per layer, equally loaded unless --loads or --replicas is given");
     options.add("--gpus-per-node", options_.gpus_per_node, "G",
                 "GPUs that share the slots of a node (default 1)");
     options
         .add("--loads", options_.loads, "FILE|LIST",
-             "Tokens of each expert: a list such as 400,300,20 or a routing trace (CSV, SmartMoE logs)")
+             "Tokens of each expert: a list such as 400,300,20, or a routing trace (CSV, SmartMoE logs)")
         .input();
-    options.add(
-        "--iteration", options_.iteration, "I",
-        "Of a routing trace: what was recorded at this iteration or last before it (default: the end)");
+    options.add("--iteration", options_.iteration, "I",
+                "Iteration of the routing trace, or the last one recorded before it (default: the last)");
     options.add("--layers", options_.layers, "LIST",
-                "Of a routing trace: these layers only, for example 0-11");
+                "Layers of the routing trace, for example 0-11 (default: all)");
     options.add("--top", options_.top, "E",
-                "Of a routing trace: only the E most loaded experts of each layer");
+                "Use only the E most loaded experts of each layer of the routing trace");
     options.add("--replicas", options_.replicas, "LIST",
-                "Replicas of each expert, instead of loads and an allocation");
+                "Number of replicas of each expert, instead of loads and an allocation");
     options.add("--min-replicas", options_.min_replicas, "F",
-                "Replicas that every expert gets (default 2; lowered where they do not fit)");
+                "Minimum number of replicas of each expert (default 2; lowered if they do not fit)");
     options
         .add("--allocation", options_.allocation, "NAME",
-             "How many replicas: balanced (default), eq1 (Lazarus) or eplb (DeepSeek)")
+             "Rule for the number of replicas: balanced (default), eq1 (Lazarus) or eplb (DeepSeek)")
         .one_of(kAllocationNames);
     options
         .add("--plan", options_.plan, "NAME",
-             "Where they go: best (default), mro (Lazarus), spread, compact or eplb (DeepSeek)")
+             "Rule for where replicas go: best (default), mro (Lazarus), spread, compact or eplb (DeepSeek)")
         .one_of(kPlacementRuleNames);
     options.add("--failures", options_.failures, "LIST",
-                "How many nodes fail at once (default: 1-6, or up to N)");
+                "Numbers of nodes that fail at once (default: 1-6, or up to N)");
   }
 
   Result<ExitCode> run(const CommandContext& context) override {
@@ -98,7 +97,7 @@ class PlacementCommand final : public Command {
 
 CommandInfo command_placement() {
   return {.name = "placement",
-          .summary = "where the experts of an MoE model go, and how many lost nodes that survives",
+          .summary = "Place the experts of an MoE model and find how many lost nodes the placement survives",
           .example =
               "goodput placement --nodes 10 --slots 6 --loads 400,300,120,90,50,40,30,20\n"
               "goodput placement --nodes 10 --slots 6 --loads routing.csv.gz --iteration 201 --layers 0-11 "

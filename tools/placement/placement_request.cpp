@@ -28,7 +28,7 @@ Result<std::vector<std::int64_t>> parse_whole_numbers(std::string_view option, c
     const auto [parsed, failed] = std::from_chars(at, comma, number);
     const std::string_view entry(at, static_cast<std::size_t>(comma - at));
     if (failed != std::errc{} || parsed != comma || number < 0) {
-      return Error{fmt::format("{}: entry {} is {}, want a whole number of at least 0 and below 2^63", option,
+      return Error{fmt::format("{}: entry {} must be a whole number from 0 to 2^63-1, not {}", option,
                                numbers.size(), in_quotes(entry))};
     }
     numbers.push_back(number);
@@ -39,7 +39,7 @@ Result<std::vector<std::int64_t>> parse_whole_numbers(std::string_view option, c
 
 Result<std::int32_t> parse_size(std::string_view option, std::int64_t value) {
   if (value >= 1 && value <= kMaxSize) return static_cast<std::int32_t>(value);
-  return Error{fmt::format("{} is {}, want a whole number from 1 to {}", option, value, kMaxSize)};
+  return Error{fmt::format("{} must be a whole number from 1 to {}, not {}", option, kMaxSize, value)};
 }
 
 std::vector<std::int32_t> first_numbers(std::size_t count) {
@@ -60,7 +60,8 @@ Result<std::vector<RequestedLayer>> given_replicas(const PlacementOptions& optio
   GOODPUT_TRY_STATUS(check_experts(options, numbers.size(), "--replicas"));
   RequestedLayer layer{0, first_numbers(numbers.size()), {}, {}};
   for (const std::int64_t number : numbers) {
-    if (number > kMaxSize) return Error{fmt::format("--replicas: {} are more than {}", number, kMaxSize)};
+    if (number > kMaxSize)
+      return Error{fmt::format("--replicas: {} is more than the maximum of {}", number, kMaxSize)};
     layer.replicas.push_back(static_cast<std::int32_t>(number));
   }
   return std::vector{std::move(layer)};
@@ -74,7 +75,7 @@ Result<std::vector<RequestedLayer>> listed_loads(const PlacementOptions& options
 
 Result<std::vector<RequestedLayer>> even_loads(const PlacementOptions& options) {
   if (!options.experts) {
-    return Error{"say what to place: --loads FILE or LIST, --replicas LIST, or --experts E that are alike"};
+    return Error{"nothing to place; give --loads FILE or LIST, --replicas LIST, or --experts E"};
   }
   GOODPUT_TRY(const std::int32_t experts, parse_size("--experts", *options.experts));
   const auto count = static_cast<std::size_t>(experts);
@@ -86,7 +87,7 @@ Result<std::size_t> find_iteration(const RoutingTrace& trace, const PlacementOpt
   if (!options.iteration) {
     const std::size_t last = trace.iterations().size() - 1;
     if (last > 0) {
-      notes.push_back(fmt::format("iteration {}, the last of {}; --iteration chooses another",
+      notes.push_back(fmt::format("using iteration {}, the last of {}; choose another with --iteration",
                                   trace.iterations().back(), trace.iterations().size()));
     }
     return last;
@@ -97,7 +98,7 @@ Result<std::size_t> find_iteration(const RoutingTrace& trace, const PlacementOpt
   }
   const std::size_t at = trace.index_at(*options.iteration);
   if (trace.iterations()[at] != *options.iteration) {
-    notes.push_back(fmt::format("iteration {} was not recorded; this is {}, the latest before it",
+    notes.push_back(fmt::format("iteration {} was not recorded; using {}, the latest before it",
                                 *options.iteration, trace.iterations()[at]));
   }
   return at;
@@ -110,8 +111,8 @@ Result<std::vector<RequestedLayer>> traced_loads(const PlacementOptions& options
   GOODPUT_TRY(const std::vector<std::size_t> layers, find_layers(trace, options.layers));
   const std::int64_t top = options.top.value_or(trace.experts());
   if (top < 1 || top > trace.experts()) {
-    return Error{
-        fmt::format("--top is {}, want a number from 1 to {}, the experts of a layer", top, trace.experts())};
+    return Error{fmt::format("--top must be a number from 1 to {}, the number of experts per layer, not {}",
+                             trace.experts(), top)};
   }
   GOODPUT_TRY_STATUS(
       check_experts(options, static_cast<std::size_t>(top), options.top ? "--top" : options.loads));
@@ -131,7 +132,7 @@ Status check_sources(const PlacementOptions& options) {
                                                        {"--min-replicas", options.min_replicas.has_value()}};
   for (const auto& [option, given] : decided) {
     if (given && !options.replicas.empty())
-      return Error{fmt::format("--replicas says what {} would decide; leave one out", option)};
+      return Error{fmt::format("--replicas and {} exclude each other; leave one out", option)};
   }
   const bool from_trace = !options.loads.empty() && !is_number_list(options.loads);
   if (from_trace) return Ok{};
@@ -139,7 +140,7 @@ Status check_sources(const PlacementOptions& options) {
                                                          {"--layers", !options.layers.empty()},
                                                          {"--top", options.top.has_value()}};
   for (const auto& [option, given] : of_traces) {
-    if (given) return Error{fmt::format("{} chooses from a routing trace; name one with --loads", option)};
+    if (given) return Error{fmt::format("{} applies to a routing trace; name one with --loads", option)};
   }
   return Ok{};
 }
@@ -159,7 +160,7 @@ Result<std::vector<std::int32_t>> parse_failures(const PlacementOptions& options
     for (const std::int64_t k : {range.first, range.last}) {
       if (k >= 0 && k <= nodes) continue;
       return Error{
-          fmt::format("--failures: {} nodes cannot fail of {}; want numbers from 0 to {}", k, nodes, nodes)};
+          fmt::format("--failures: {} of {} nodes cannot fail; use numbers from 0 to {}", k, nodes, nodes)};
     }
     for (std::int64_t k = range.first; k <= range.last; ++k) failures.push_back(static_cast<std::int32_t>(k));
   }

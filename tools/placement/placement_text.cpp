@@ -18,11 +18,11 @@ constexpr std::size_t kMaxLayers = 32;
 std::string describe_choice(const PlacementReport& report) {
   const PlacementRequest& request = report.request;
   const std::size_t experts = request.layers.front().experts.size();
-  std::string text =
-      fmt::format("{} experts on {} nodes x {} slots", experts, request.nodes.nodes, request.nodes.slots);
-  if (request.nodes.gpus > 1) text += fmt::format(" ({} GPUs a node)", request.nodes.gpus);
+  std::string text = fmt::format("Placed {} experts on {} nodes x {} slots", experts, request.nodes.nodes,
+                                 request.nodes.slots);
+  if (request.nodes.gpus > 1) text += fmt::format(" ({} GPUs per node)", request.nodes.gpus);
   if (request.from_trace) text += fmt::format(", {} layers", request.layers.size());
-  return text + fmt::format(", at least {} replica{} each\n", report.placed.min_replicas,
+  return text + fmt::format(", with at least {} replica{} each.\n", report.placed.min_replicas,
                             report.placed.min_replicas == 1 ? "" : "s");
 }
 
@@ -52,7 +52,7 @@ std::string count_replicas(std::vector<std::int32_t> replicas) {
 }
 
 std::string describe_layers(const PlacementReport& report) {
-  std::string text = fmt::format("{:>7}  {:<24} {:>13} {:>13}\n", "layer", "replicas of an expert",
+  std::string text = fmt::format("{:>7}  {:<24} {:>13} {:>13}\n", "layer", "replicas per expert",
                                  "node max/mean", "GPU max/mean");
   for (std::size_t l = 0; l < std::min(report.placed.layers.size(), kMaxLayers); ++l) {
     text += fmt::format("{:>7}  {:<24}", report.request.layers[l].layer,
@@ -96,11 +96,10 @@ bool meets_bound(const PlacementReport& report) {
 
 std::string describe_proof(const PlacementReport& report) {
   if (report.proven) {
-    return "No placement of these replicas survives more, whatever number of nodes fails (proven).\n";
+    return "Proven optimal: no placement of these replicas survives more often, however many nodes fail.\n";
   }
-  return meets_bound(report)
-             ? "No placement of these replicas survives more of these failures.\n"
-             : "Not proven best; the bound is what no placement of these replicas can exceed.\n";
+  return meets_bound(report) ? "No placement of these replicas survives these failures more often.\n"
+                             : "Not proven optimal; no placement of these replicas can exceed the bound.\n";
 }
 
 }  // namespace
@@ -108,8 +107,8 @@ std::string describe_proof(const PlacementReport& report) {
 std::string placement_text(const PlacementReport& report) {
   std::string text = describe_choice(report);
   const RequestedLayer& first = report.request.layers.front();
-  text += report.placed.layers.size() > 1 ? fmt::format("\nlayer {}, expert by slot\n", first.layer)
-                                          : "\nexpert by slot\n";
+  text += report.placed.layers.size() > 1 ? fmt::format("\nLayer {}: expert in each slot\n", first.layer)
+                                          : "\nExpert in each slot\n";
   text += picture(report.placed.layers.front().placement, first.experts) + "\n";
   text += describe_layers(report) + "\n" + survival_curve(report) + describe_proof(report);
   return text;

@@ -82,25 +82,26 @@ std::string dear_text(const PlanQuestion& question, const Closeness& one) {
 
 ClosestOption closest_option(const Contenders& contenders, const PlanQuestion& question) {
   const std::vector<Closeness> all = all_of(contenders, question);
-  if (all.empty()) return {std::nullopt, "no policy finishes the job in every trial, whatever the choice"};
+  if (all.empty())
+    return {std::nullopt, "no choice of plan, policy, spares and interval finishes the job in every trial"};
   const bool some_in_time = std::any_of(all.begin(), all.end(), [](const auto& one) { return one.in_time; });
   const bool some_in_budget =
       std::any_of(all.begin(), all.end(), [](const auto& one) { return one.in_budget; });
   if (!some_in_time) {
     const Closeness* best = soonest(all, /*of_those_in_budget=*/false);
-    return {best->contender, "no choice meets the deadline: the soonest " + late_text(question, *best)};
+    return {best->contender,
+            "no choice meets the deadline often enough; the closest one " + late_text(question, *best)};
   }
   const Closeness* in_time = cheapest(all, /*of_those_in_time=*/true);
   if (!some_in_budget) {
     const Closeness* best = cheapest(all, /*of_those_in_time=*/false);
-    return {best->contender, "no choice keeps to the budget: the cheapest " + dear_text(question, *best)};
+    return {best->contender,
+            "no choice stays within the budget; the cheapest one " + dear_text(question, *best)};
   }
   const Closeness* in_budget = soonest(all, /*of_those_in_budget=*/true);
-  return {
-      in_time->contender,
-      fmt::format("no choice keeps to both deadline and budget: the cheapest in time {}; the soonest within "
-                  "the budget {}",
-                  dear_text(question, *in_time), late_text(question, *in_budget))};
+  return {in_time->contender, fmt::format("no choice meets both deadline and budget; the cheapest one that "
+                                          "meets the deadline {}; the closest one within the budget {}",
+                                          dear_text(question, *in_time), late_text(question, *in_budget))};
 }
 
 }  // namespace goodput

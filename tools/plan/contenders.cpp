@@ -67,7 +67,7 @@ class SettingMaker {
       return Ok{};
     }
     if (!(*prepared)->fits()) {
-      made.refused.emplace_back(policy.name, "does not fit into memory");
+      made.refused.emplace_back(policy.name, "does not fit in memory");
       return Ok{};
     }
     std::int64_t optimal = 0;

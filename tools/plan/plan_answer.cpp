@@ -37,7 +37,8 @@ constexpr double kLongestYears = 100;
 std::string misfit_text(const PlanQuestion& question, const PlanSearch& search) {
   if (!search.closest) return no_plan_text(question.plan, question.gpus, question.space, search);
   return fmt::format(
-      "no parallel plan fits into memory: the nearest, TP {} x PP {} x DP {}, needs {:.1f} of {:.1f} GiB",
+      "no parallel plan fits in memory; the closest, TP {} x PP {} x DP {}, needs {:.1f} GiB, but only "
+      "{:.1f} GiB are available",
       search.closest->parallel.tp, search.closest->parallel.pp, search.closest->parallel.dp,
       in_gib(search.closest->memory), in_gib(search.closest->available));
 }
@@ -232,9 +233,9 @@ class Answering {
       answer_.lacks = "no policy can run the job";
       return Ok{};
     }
-    const Observations observations = contenders.observations(question_.most_trials);
+    const Observations observations = contenders.observations(question_.max_trials);
     if (!observations.note.empty()) answer_.notes.push_back(observations.note);
-    most_trials_ = observations.trials;
+    max_trials_ = observations.trials;
     if (contenders.losses_per_run() >= kManyLosses) first_trials_ = kFewTrials;
     GOODPUT_TRY(const ContestResult result, hold_contest(contenders));
     answer_.trials = result.trials;
@@ -276,10 +277,10 @@ class Answering {
                          estimate_of(TrialMetric::kStoredBytes, of)->mean};
         }};
     ContestRules rules;
-    rules.most_trials = most_trials_;
-    rules.least_trials = std::min(rules.least_trials, rules.most_trials);
+    rules.max_trials = max_trials_;
+    rules.least_trials = std::min(rules.least_trials, rules.max_trials);
     rules.first_trials = first_trials_;
-    if (most_trials_ == question_.most_trials) rules.proof_trials = proof_trials(question_);
+    if (max_trials_ == question_.max_trials) rules.proof_trials = proof_trials(question_);
     rules.is_out_of_time = options_.is_out_of_time;
     return run_contest(contenders.size(), rules, trials);
   }
@@ -317,7 +318,7 @@ class Answering {
         rivals_of(contenders, question_, best, size.rivals, static_cast<std::size_t>(first_trials_));
     SensitivityOptions options;
     options.rules = rules();
-    options.trials = std::min(size.trials, most_trials_);
+    options.trials = std::min(size.trials, max_trials_);
     options.is_out_of_time = options_.is_out_of_time;
     options.on_input = options_.on_input;
     GOODPUT_TRY_STATUS(run_of(contenders)(rivals, options.trials));
@@ -337,7 +338,7 @@ class Answering {
   const PlanRunOptions& options_;
   std::vector<ScenarioPolicy> policies_{};
   std::vector<RankedPlan> layouts_{};  // of all searches
-  std::int64_t most_trials_ = 0;       // that differ
+  std::int64_t max_trials_ = 0;        // that differ
   std::int64_t first_trials_ = 16;     // of every contender
   std::shared_ptr<SharedInputs> shared_ = std::make_shared<SharedInputs>();
   PlanAnswer answer_{};

@@ -32,7 +32,7 @@ Result<std::vector<std::string>> write_plan_configs(const PlanReport& report, co
               question_scenario(report.question, best.choice, {best.options}, report.answer.most));
   scenario.trials = best.trials;
   GOODPUT_TRY(const Scenario written, resolved(std::move(scenario)));
-  constexpr std::string_view kSource = "the answer of goodput plan";
+  constexpr std::string_view kSource = "answer from goodput plan";
   GOODPUT_TRY(const std::string plan,
               write_config(echo(written.plan), kSource, fs::path(folder) / "plan.json"));
   GOODPUT_TRY(const std::string of_scenario,

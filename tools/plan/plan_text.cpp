@@ -7,8 +7,8 @@
 #include <utility>
 
 #include "sim/base/text.h"
+#include "tools/cli/key_notes.h"
 #include "tools/cli/text_table.h"
-#include "tools/cli/unused_keys.h"
 #include "tools/plan/plan_report.h"
 #include "tools/plan/plan_values.h"
 #include "tools/plan/prediction_error.h"
@@ -75,12 +75,12 @@ std::string question_text(const PlanQuestion& question) {
   std::string text = fmt::format(
       "Question: {}; {} x {} tokens per step; {} per node-hour, {}\n", question_summary(question),
       parallel.global_batch, parallel.sequence_length, usd(question.usd_per_node_hour),
-      question.billing == Billing::kReserved ? "paid for all nodes from start to end"
-                                             : "paid while a node is held, not while it is repaired");
+      question.billing == Billing::kReserved ? "all nodes are billed from start to end"
+                                             : "nodes are billed while held, but not while under repair");
   if (question.assumes_storage) {
     text += fmt::format(
-        "Assumed: storage reads and writes {:.4g} GB/s, {:g} for each node that trains "
-        "(--storage-gb-per-s)\n",
+        "Assumed: storage reads and writes at {:.4g} GB/s, {:g} GB/s per training node (change with "
+        "--storage-gb-per-s)\n",
         *question.storage_gb_per_s, kAssumedStorageOfNode);
   }
   return text;
@@ -126,17 +126,17 @@ std::string cost_text(const PlanOption& option, const PlanQuestion& question) {
 std::string certainty_text(std::string_view limit, std::string_view kept, double required,
                            const Estimate& share, std::int64_t trials) {
   if (trials == 1)
-    return fmt::format("{}: {}{} in this run; one run shows no probability.\n", limit,
+    return fmt::format("{}: {}{} in this run; a single run cannot show a probability.\n", limit,
                        share.mean == 1 ? "" : "not ", kept);
   const double low = share.interval ? (*share.interval)[0] : 0;
   std::string text = fmt::format("{}: {} in {} of {} runs; {} is required", limit, kept,
                                  percent_text(share.mean), trials, percent_text(required));
   if (low >= required)
-    return text + fmt::format(", at least {} is shown (95 % confidence).\n", percent_text(low));
+    return text + fmt::format(", and the true share is at least {} at 95 % confidence.\n", percent_text(low));
   if (share.mean < required) return text + ".\n";
   const auto needed = trials_to_show(required, share.mean);
-  if (!needed) return text + ", which these runs do not show.\n";
-  return text + fmt::format(", not shown: that needs about {:.0f} trials.\n",
+  if (!needed) return text + ", which these runs cannot confirm.\n";
+  return text + fmt::format(", but confirming it takes about {:.0f} trials.\n",
                             std::round(static_cast<double>(*needed) / 100) * 100);
 }
 
@@ -150,7 +150,7 @@ std::string limits_text(const PlanOption& option, const PlanQuestion& question) 
   const std::string budget = fmt::format("Budget of {}", usd(question.budget->value));
   if (option.p_budget)
     return text +
-           certainty_text(budget, "kept", question.budget->probability, *option.p_budget, option.trials);
+           certainty_text(budget, "met", question.budget->probability, *option.p_budget, option.trials);
   const bool is_kept = option.cost_usd->mean <= question.budget->value;
   return text + fmt::format("{}: the average cost is {} it.\n", budget, is_kept ? "within" : "above");
 }
@@ -228,8 +228,8 @@ std::string options_table(const std::vector<OptionRange>& ranges, const PlanQues
     row.insert(row.end(), cells);
   };
   if (question.spot) add(rows.front(), {"spot"});
-  add(rows.front(), {"saves every", "cost", "done in", "95 % within"});
-  if (question.deadline) add(rows.front(), {"in time"});
+  add(rows.front(), {"checkpoint every", "cost", "mean time", "95 % within"});
+  if (question.deadline) add(rows.front(), {"meets deadline"});
   add(rows.front(), {"goodput", "trials", "plan"});
   for (const OptionRange& range : ranges) {
     if (rows.size() > kMostRows) break;
@@ -272,7 +272,7 @@ std::string shift_text(const Shift& shift, Objective objective) {
   const double percent = 100 * *shift.change;
   const std::string_view sign = std::abs(percent) < 0.05 ? "" : percent < 0 ? "-" : "+";
   return fmt::format("{} ({}{:.1f} %){}", objective_text(objective, *shift.objective), sign,
-                     std::abs(percent), shift.within_limits.value_or(true) ? "" : ", breaks a limit");
+                     std::abs(percent), shift.within_limits.value_or(true) ? "" : ", exceeds a limit");
 }
 
 std::string rival_text(const Rival& rival) {
@@ -307,16 +307,16 @@ std::string inputs_table(const Sensitivity& sensitivity, Objective objective) {
   }
   std::string text = rows.size() > 1 ? aligned(rows) : "";
   if (!others.empty())
-    text += fmt::format("Less than {:g} % either way: {}\n", 100 * kNoMatter, fmt::join(others, ", "));
+    text += fmt::format("Inputs with an effect below {:g} %: {}\n", 100 * kNoMatter, fmt::join(others, ", "));
   if (!sensitivity.left_out.empty())
-    text += fmt::format("Not examined, the time was up: {}\n", fmt::join(sensitivity.left_out, ", "));
+    text += fmt::format("Not examined because time ran out: {}\n", fmt::join(sensitivity.left_out, ", "));
   return text;
 }
 
 std::string sensitivity_text(const Sensitivity& sensitivity, Objective objective) {
   if (sensitivity.inputs.empty() && sensitivity.left_out.empty()) return "";
   std::string text =
-      fmt::format("What the answer rests on, the least certain inputs first ({} trials each)\n{}",
+      fmt::format("Sensitivity of the answer to its inputs, least certain inputs first ({} trials each)\n{}",
                   sensitivity.trials, inputs_table(sensitivity, objective));
   for (const InputSensitivity& input : sensitivity.inputs) {
     if (input.value == 0 && !input.shifts.empty() && input.shifts.front().instead) {
@@ -324,7 +324,7 @@ std::string sensitivity_text(const Sensitivity& sensitivity, Objective objective
                           rival_text(sensitivity.rivals[*input.shifts.front().instead]));
     }
     for (const BreakEven& even : input.break_evens) {
-      text += fmt::format("{} {} {} ({} to {}): {} is better.\n", input.input,
+      text += fmt::format("If {} is {} {} ({} to {}), {} is better.\n", input.input,
                           even.factor < 1 ? "below" : "above", value_text(input, even.value),
                           bare_value_text(input, even.interval[0]), bare_value_text(input, even.interval[1]),
                           rival_text(sensitivity.rivals[even.instead]));
@@ -353,7 +353,7 @@ std::string refusals_text(const PlanAnswer& answer) {
   std::vector<std::string> groups;
   for (const auto& [why, names] : policies)
     groups.push_back(fmt::format("{}{} ({})", fmt::join(names, ", "), why.second, why.first));
-  return fmt::format("Not simulated: {}\n", fmt::join(groups, "; "));
+  return fmt::format("Policies not simulated: {}\n", fmt::join(groups, "; "));
 }
 
 // How far off the best plan's step may be, and what cannot be told from it for that reason.
@@ -372,8 +372,8 @@ std::string prediction_text(const PlanAnswer& answer, const TrainingPlan& plan) 
         fmt::format("{} ({})", parallel_text(ranked.parallel), duration_text(to_seconds(ranked.step))));
   }
   const std::size_t more = answer.within_prediction_error.size() - shown.size();
-  return text + fmt::format("  within prediction error of this step: {}{}\n", fmt::join(shown, "; "),
-                            more > 0 ? fmt::format("; and {} more layouts", more) : "");
+  return text + fmt::format("  layouts within the prediction error of this step: {}{}\n",
+                            fmt::join(shown, "; "), more > 0 ? fmt::format("; and {} more", more) : "");
 }
 
 std::string search_text(const PlanAnswer& answer) {
@@ -387,8 +387,9 @@ std::string search_text(const PlanAnswer& answer) {
                         plan_name(fastest.parallel), duration_text(to_seconds(fastest.step)),
                         100 * fastest.mfu, in_gib(fastest.memory), in_gib(fastest.available));
   }
-  text += fmt::format("Simulated: {} choices of plan, policy, spares and interval, {} runs\n",
-                      answer.contenders, answer.runs);
+  text +=
+      fmt::format("Simulated: {} combinations of plan, policy, spares and checkpoint interval in {} runs\n",
+                  answer.contenders, answer.runs);
   return answer.refused.empty() ? text : text + refusals_text(answer);
 }
 
@@ -410,36 +411,37 @@ std::string question_summary(const PlanQuestion& question) {
   if (question.budget) text += fmt::format(", for {} or less", usd(question.budget->value));
   if (question.budget && question.budget->probability > 0)
     text += fmt::format(" in {} of runs", percent_text(question.budget->probability));
-  return text + fmt::format(", {} {}",
-                            info(metric_of(question.objective)).better == Better::kMore ? "most" : "least",
-                            kObjectiveNames[static_cast<std::size_t>(question.objective)]);
+  return text +
+         fmt::format(", {} {}",
+                     info(metric_of(question.objective)).better == Better::kMore ? "maximize" : "minimize",
+                     kObjectiveNames[static_cast<std::size_t>(question.objective)]);
 }
 
 std::string plan_text(const PlanReport& report) {
   const auto& [question, answer] = report;
   std::string text;
   if (answer.best) {
-    text += fmt::format("Hold {}{}", answer_text(*answer.best, question), question_text(question));
+    text += fmt::format("Use {}{}", answer_text(*answer.best, question), question_text(question));
     for (const std::string& note : answer.notes) text += fmt::format("Note: {}\n", on_one_line(note));
-    text += fmt::format("\nThe best choice, by {}\n{}{}\n", counted(answer.best->trials, "trial"),
+    text += fmt::format("\nBest choice ({})\n{}{}\n", counted(answer.best->trials, "trial"),
                         details_text(*answer.best), prediction_text(answer, question.plan));
   } else {
     text += fmt::format("No answer: {}.\n{}", answer.lacks, question_text(question));
     for (const std::string& note : answer.notes) text += fmt::format("Note: {}\n", on_one_line(note));
     if (answer.closest) {
-      text += fmt::format("\nClosest: {}{}", answer_text(*answer.closest, question),
+      text += fmt::format("\nClosest choice: {}{}", answer_text(*answer.closest, question),
                           details_text(*answer.closest));
     }
     text += '\n';
   }
   if (!answer.ties.empty()) {
-    text += fmt::format("{} equally good (the difference is within 0.5 % or not significant)\n{}\n",
+    text += fmt::format("{} equally good (the difference is within 0.5 % or not significant):\n{}\n",
                         answer.ties.size() == 1 ? "One other choice is"
                                                 : fmt::format("{} other choices are", answer.ties.size()),
                         options_table(ranges_of(answer.ties), question));
   }
   if (answer.pareto.size() > 1) {
-    text += "Cost against time: no choice is better than these in both\n" +
+    text += "Cost versus time: no choice is both cheaper and faster than one of these\n" +
             options_table(one_each(answer.pareto), question) + '\n';
   }
   text += sensitivity_text(answer.sensitivity, question.objective);

@@ -112,7 +112,7 @@ Status set(Json& plan, const std::string& pointer, Json value) {
     if (!plan.contains(above)) plan[above] = Json::object();
     plan[at] = std::move(value);
   } catch (const JsonError&) {
-    return Error{fmt::format("column {} points nowhere in a plan", in_quotes(pointer))};
+    return Error{fmt::format("column {} is not a key of a plan", in_quotes(pointer))};
   }
   return Ok{};
 }
@@ -129,7 +129,7 @@ Status set_gpus(std::string_view cell, TrainingPlan& plan) {
   std::int64_t gpus = 0;
   const auto [end, problem] = std::from_chars(cell.data(), cell.data() + cell.size(), gpus);
   if (problem != std::errc{} || end != cell.data() + cell.size() || gpus < 1 || gpus > 1'000'000'000)
-    return Error{fmt::format("gpus is {}, want a whole number from 1 to 1000000000", in_quotes(cell))};
+    return Error{fmt::format("gpus must be a whole number from 1 to 1000000000, not {}", in_quotes(cell))};
   if (gpus != plan.parallel.gpus())
     return Error{fmt::format("gpus is {}, but dp x pp x tp x cp is {}", gpus, plan.parallel.gpus())};
   const std::int64_t per_node = plan.cluster.gpus_per_node;
@@ -155,16 +155,16 @@ Result<BatchColumns> BatchColumns::find(std::span<const std::string> header, con
     }
     const auto [other, is_new] = seen.try_emplace(*pointer, name);
     if (!is_new && other->second == name)
-      return Error{fmt::format("column {} is there twice", in_quotes(name))};
+      return Error{fmt::format("column {} appears twice", in_quotes(name))};
     if (!is_new)
-      return Error{fmt::format("columns {} and {} set the same", in_quotes(other->second), in_quotes(name))};
+      return Error{
+          fmt::format("columns {} and {} set the same key", in_quotes(other->second), in_quotes(name))};
     columns.columns_.push_back({at, *pointer});
   }
   if (columns.columns_.empty())
     return Error{
-        "no column is a key of a plan (tp, dp, layers, hidden, cluster, gpus, /parallel/tp, ...) or of "
-        "vTrain's "
-        "tables (# GPUs, global batch, ...)"};
+        "no column is a key of a plan (tp, dp, layers, hidden, cluster, gpus, /parallel/tp, ...) or a column "
+        "of vTrain's tables (# GPUs, global batch, ...)"};
   return columns;
 }
 

@@ -24,7 +24,8 @@ Result<std::optional<double>> measured_ms(const std::vector<std::string>& cells,
   double value = 0;
   const auto [end, problem] = std::from_chars(cell.data(), cell.data() + cell.size(), value);
   if (problem != std::errc{} || end != cell.data() + cell.size() || !(value > 0 && value < 1e12))
-    return Error{fmt::format("{} is {}, want milliseconds above 0", kMeasuredColumn, in_quotes(cell))};
+    return Error{
+        fmt::format("{} must be more than 0 milliseconds, not {}", kMeasuredColumn, in_quotes(cell))};
   return std::optional(value);
 }
 
@@ -80,7 +81,8 @@ Result<BatchInput> BatchRows::read() const {
   const auto read_row = [this]() -> Result<BatchInput> {
     const std::vector<std::string> cells = cells_of(row_);
     if (cells.size() != header_.size())
-      return Error{fmt::format("{} cells, but the header has {}", cells.size(), header_.size())};
+      return Error{fmt::format("the row has {} cell{}, but the header has {}", cells.size(),
+                               cells.size() == 1 ? "" : "s", header_.size())};
     GOODPUT_TRY(TrainingPlan plan, keys_ ? keys_->plan_of(cells) : vtrain_->plan_of(cells));
     GOODPUT_TRY(const std::optional<double> measured, measured_ms(cells, measured_at_));
     return BatchInput{line_, row_, std::move(plan), measured};

@@ -31,17 +31,21 @@ class FitStepsCommand final : public Command {
   void configure(Options& options) override {
     options
         .add("measured", rows_path_, "MEASURED.csv",
-             "Measured steps: columns as for plan-step --batch, and measured_ms")
+             "CSV file of measured steps, with the columns of 'goodput plan-step --batch' and measured_ms")
         .input()
         .required();
-    options.add("--stack", stack_, "STACK", "The software that was measured, to start from: a name or a file")
+    options
+        .add("--stack", stack_, "STACK",
+             "Software stack that was measured, as a starting point: a name or a file")
         .listed("stacks")
         .required();
-    options.add("--out", out_, "FILE.json", "Write the fitted stack there").output().required();
-    options.add("--plan", plan_, "PLAN", "A plan that has what the columns do not say").listed("plans");
+    options.add("--out", out_, "FILE.json", "Write the fitted software stack to this file")
+        .output()
+        .required();
+    options.add("--plan", plan_, "PLAN", "Plan that sets what the columns do not").listed("plans");
     options
         .add("--parameter", parameters_, "NAME",
-             "Fit this number; repeated: these, at most 4 (default: those the steps depend on most)")
+             "Fit this parameter; repeatable, at most 4 (default: those that the steps depend on most)")
         .one_value_each()
         .one_of(kFitParameterNames);
   }
@@ -104,8 +108,11 @@ class FitStepsCommand final : public Command {
       result.steps.push_back({std::move(input.plan), 1e-3 * *input.measured_ms});
     }
     if (!rows.others().empty())
-      context.note(fmt::format("columns that are not keys of a plan: {}", fmt::join(rows.others(), ", ")));
-    if (unmeasured > 0) context.note(fmt::format("rows without {}: {}", kMeasuredColumn, unmeasured));
+      context.note(
+          fmt::format("ignored columns, which are not keys of a plan: {}", fmt::join(rows.others(), ", ")));
+    if (unmeasured > 0)
+      context.note(
+          fmt::format("number of rows skipped because they have no {}: {}", kMeasuredColumn, unmeasured));
     if (result.steps.empty()) return Error{fmt::format("{}: no row has a measured step time", rows_path_)};
     return Ok{};
   }
@@ -115,12 +122,12 @@ class FitStepsCommand final : public Command {
     options.jobs = static_cast<unsigned>(context.options.jobs);
     for (const std::string& name : parameters_) {
       GOODPUT_TRY(const FitParameter parameter,
-                  choose<FitParameter>("parameter", "number to fit", name, kFitParameterNames));
+                  choose<FitParameter>("parameter", "parameter", name, kFitParameterNames));
       options.parameters.push_back(parameter);
     }
     if (options.parameters.size() > kMostFitted)
-      return Error{fmt::format("--parameter: {} are given, at most {} can be fitted", parameters_.size(),
-                               kMostFitted)};
+      return Error{fmt::format("--parameter: at most {} parameters can be fitted, not {}", kMostFitted,
+                               parameters_.size())};
     return options;
   }
 
@@ -145,7 +152,7 @@ class FitStepsCommand final : public Command {
 
 CommandInfo command_fit_steps() {
   return {.name = "fit-steps",
-          .summary = "fit a software stack to measured training steps",
+          .summary = "Fit a software stack to measured training steps",
           .example =
               "goodput fit-steps measured.csv --stack nemo --out mine.json\n"
               "goodput plan-step llama3-8b-h100 --stack mine.json",

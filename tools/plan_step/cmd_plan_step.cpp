@@ -19,9 +19,9 @@
 #include "tools/cli/command.h"
 #include "tools/cli/config_files.h"
 #include "tools/cli/json_result.h"
+#include "tools/cli/key_notes.h"
 #include "tools/cli/named_choice.h"
 #include "tools/cli/output_file.h"
-#include "tools/cli/unused_keys.h"
 #include "tools/plan_step/plan_provenance.h"
 #include "tools/plan_step/plan_step_batch.h"
 #include "tools/plan_step/plan_step_report.h"
@@ -35,24 +35,22 @@ constexpr std::string_view kGranularityNames[] = {"ops", "layers"};
 class PlanStepCommand final : public Command {
  public:
   void configure(Options& options) override {
-    options.add("plan", plan_path_, "PLAN", "A plan: a name that goodput list plans prints, or a file")
+    options.add("plan", plan_path_, "PLAN", "Plan: a name from goodput list plans, or a file")
         .listed("plans")
         .required();
-    options
-        .add("--stack", stack_, "STACK", "The software that trains, in place of the plan's: a name or a file")
+    options.add("--stack", stack_, "STACK", "Software stack to use instead of the plan's: a name or a file")
         .listed("stacks");
     options
         .add("--batch", batch_path_, "ROWS.csv",
-             "Predict every row of a CSV of sizes and parallelism; prints it with predicted_ms appended")
+             "Predict each row of a CSV of sizes and parallelism, and print it with predicted_ms appended")
         .input();
     options
         .add("--granularity", granularity_, "NAME",
-             "Look at passes layer by layer (\"layers\", default) or as a whole (\"ops\")")
+             "Predict passes layer by layer (\"layers\", default) or as a whole (\"ops\")")
         .one_of(kGranularityNames);
     options.add_flag("--contention", contention_,
-                     "Also run the step event by event, with transfers at the same time sharing NICs");
-    options
-        .add("--timeline", timeline_path_, "FILE.json.gz", "Write the step as a Chrome trace, for Perfetto")
+                     "Also simulate the step event by event, with concurrent transfers sharing NICs");
+    options.add("--timeline", timeline_path_, "FILE.json.gz", "Write the step as a Chrome trace for Perfetto")
         .output();
   }
 
@@ -66,7 +64,7 @@ class PlanStepCommand final : public Command {
     GOODPUT_TRY(TrainingPlan plan, read_training_plan(file, library, changes));
     GOODPUT_TRY_STATUS(check_files(plan, context));
     if (!batch_path_.empty()) {
-      for (const std::string& line : unused_key_lines(plan.unused, plan.file)) context.note(line);
+      for (const std::string& line : key_note_lines(plan.unused, plan.file)) context.note(line);
       return run_batch(plan, granularity, context);
     }
     plan.parallel = settled(plan.parallel, plan.cluster.gpus_per_node);
@@ -80,7 +78,7 @@ class PlanStepCommand final : public Command {
     const PlanStepResult result{plan, step, report, granularity};
     if (granularity == Granularity::kOps) {
       context.note(
-          "whole passes: what they communicate inside counts as computation, and no pass overlaps another");
+          "--granularity ops: communication inside a pass counts as computation, and passes do not overlap");
     }
     if (!timeline_path_.empty()) {
       GOODPUT_TRY_STATUS(write_file_atomically(timeline_path_, [&](const std::string& temporary) {
@@ -94,12 +92,12 @@ class PlanStepCommand final : public Command {
 
  private:
   [[nodiscard]] Status check_options() const {
-    if (timeline_path_ == "-") return Error{"--timeline wants a file, not stdout"};
+    if (timeline_path_ == "-") return Error{"--timeline must be a file, not stdout"};
     if (!batch_path_.empty() && !timeline_path_.empty()) {
       return Error{"--timeline shows one step; leave it out with --batch"};
     }
     if (!batch_path_.empty() && contention_) {
-      return Error{"--contention looks at one step; leave it out with --batch"};
+      return Error{"--contention applies to one step; leave it out with --batch"};
     }
     return Ok{};
   }
@@ -135,7 +133,8 @@ class PlanStepCommand final : public Command {
                              const CommandContext& context) const {
     GOODPUT_TRY(const BatchResult result, predict_rows(plan, batch_path_, granularity, context.options.seed));
     if (!result.others.empty())
-      context.note(fmt::format("columns that are no keys of a plan: {}", fmt::join(result.others, ", ")));
+      context.note(
+          fmt::format("ignored columns, which are not keys of a plan: {}", fmt::join(result.others, ", ")));
     if (context.options.wants_result()) {
       GOODPUT_TRY(const Provenance provenance, plan_provenance(plan, granularity, result.tier));
       OrderedJson json = begin_json_result("plan-step-batch", context, provenance);
@@ -171,7 +170,7 @@ class PlanStepCommand final : public Command {
 
 CommandInfo command_plan_step() {
   return {.name = "plan-step",
-          .summary = "what one training step of a plan takes, and where the time goes",
+          .summary = "Predict how long one training step of a plan takes, and where the time goes",
           .example =
               "goodput plan-step gpt3-175b-1024-a100\n"
               "goodput plan-step megatron_a100 --batch rows.csv > predicted.csv",

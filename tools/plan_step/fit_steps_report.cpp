@@ -35,17 +35,16 @@ double mean_error(const FitStepsResult& result, const std::vector<double>& error
 }
 
 std::string parameters_text(const FitStepsResult& result) {
-  std::string text = "\nChanged (factors on what a lone kernel reaches)\n";
+  std::string text = "\nChanged parameters (factors on the speed of a kernel that runs alone)\n";
   std::vector<std::string_view> at_bound;
   for (const FittedParameter& parameter : result.fit.parameters) {
     append(text, "  {:<10} {:8.3f} -> {:.3f}{}\n", name_of(parameter), parameter.before, parameter.after,
-           parameter.is_at_bound ? "  (at its bound)" : "");
+           parameter.is_at_bound ? "  (at its limit)" : "");
     if (parameter.is_at_bound) at_bound.push_back(name_of(parameter));
   }
   if (!at_bound.empty()) {
     append(text,
-           "{} {} at the bound of what is physical: these steps have a cost or a saving that goodput does "
-           "not model.\n",
+           "{} {} at the physical limit: these steps have costs or savings that goodput does not model.\n",
            fmt::join(at_bound, ", "), at_bound.size() == 1 ? "is" : "are");
   }
   return text;
@@ -56,7 +55,8 @@ std::string bad_rows_text(const FitStepsResult& result) {
   for (const std::size_t row : result.fit.bad_rows) {
     const double measured = 1e3 * result.steps[row].seconds;
     append(text,
-           "{}:{}: measured_ms is {:.6g}, but {:.6g} is predicted; check the row, which the fit leaves out\n",
+           "{}:{}: measured_ms is {:.6g}, but {:.6g} is predicted; check this row, which is left out of the "
+           "fit\n",
            result.rows_file, result.lines[row], measured, measured * (1 + result.fit.after[row]));
   }
   return text;
@@ -115,9 +115,8 @@ std::vector<LeftOutRows> left_out_rows(const FitStepsResult& result) {
 std::string fit_steps_text(const FitStepsResult& result) {
   const StackFit& fit = result.fit;
   std::string text = fmt::format(
-      "The fitted stack is off by {:.1f} % on these {} steps ({}: {:.1f} %), and by {:.1f} % on steps it has "
-      "not "
-      "seen.\n",
+      "The fitted stack is off by {:.1f} % on these {} steps ({} was off by {:.1f} %), and by {:.1f} % on "
+      "steps it has not seen.\n",
       100 * mean_error(result, fit.after), result.steps.size() - fit.bad_rows.size(), result.base.name,
       100 * mean_error(result, fit.before), 100 * mean_error(result, result.left_out));
   text += bad_rows_text(result);
@@ -157,7 +156,8 @@ std::string fitted_stack_file(const FitStepsResult& result, const std::string& n
   file["name"] = name;
   file["parent"] = result.base_parent;
   file["source"] = fmt::format(
-      "goodput fit-steps: {} measured steps of {}; mean error {:.1f} %, on steps not fitted {:.1f} %",
+      "goodput fit-steps: {} measured steps from {}; mean error {:.1f} %; {:.1f} % on steps that were not "
+      "fitted",
       result.steps.size() - result.fit.bad_rows.size(),
       std::filesystem::path(result.rows_file).filename().string(), 100 * mean_error(result, result.fit.after),
       100 * mean_error(result, result.left_out));

@@ -52,7 +52,7 @@ std::span<const std::string_view> appended_columns(bool has_measured) {
 Status check_names(const BatchRows& rows) {
   for (const std::string_view appended : appended_columns(rows.has_measured())) {
     if (std::ranges::find(rows.header(), appended) != rows.header().end())
-      return rows.error(fmt::format("has a column {} already; remove it", appended));
+      return rows.error(fmt::format("already has a column {}; remove it", appended));
   }
   return Ok{};
 }

@@ -1,7 +1,7 @@
 
 #include "models/stack/step_range.h"
 #include "sim/base/json.h"
-#include "tools/cli/unused_keys.h"
+#include "tools/cli/key_notes.h"
 #include "tools/plan_step/plan_step_report.h"
 #include "tools/plan_step/step_slices.h"
 

@@ -5,7 +5,7 @@
 
 #include "models/stack/step_range.h"
 #include "sim/base/append.h"
-#include "tools/cli/unused_keys.h"
+#include "tools/cli/key_notes.h"
 #include "tools/plan_step/plan_step_report.h"
 
 namespace goodput {
@@ -26,10 +26,10 @@ SimDuration scaled(SimDuration duration, double factor) {
 
 std::string stack_text(const SoftwareStack& stack) {
   if (stack.name == kDefaultStack) {
-    return "Software stack: default, which is no software in particular (see goodput list stacks, --stack)";
+    return "Software stack: default, not a specific one (see goodput list stacks and --stack)";
   }
   return fmt::format("Software stack: {}{}", stack.name,
-                     stack.release.empty() ? "" : fmt::format(" (numbers of release {})", stack.release));
+                     stack.release.empty() ? "" : fmt::format(" (numbers from release {})", stack.release));
 }
 
 std::string_view precision_text(const ParallelPlan& plan) {
@@ -73,23 +73,24 @@ std::string plan_step_text(const PlanStepResult& result) {
   };
   const double total = to_seconds(report.step);
   const StepRange range = range_for(plan.stack, family_of(plan, plan.parallel));
-  line("{} on {} x {}: {}", plan.model.name, plan.parallel.gpus(), plan.cluster.gpu.name,
-       parallel_text(plan.parallel));
-  line("{} micro-batches of {} x {} tokens a replica, schedule {}, {} ops{}", plan.parallel.micro_batches(),
+  line("One step of {} on {} x {} takes {} with {}.", plan.model.name, plan.parallel.gpus(),
+       plan.cluster.gpu.name, duration_text(report.step), parallel_text(plan.parallel));
+  line("{} micro-batches of {} x {} tokens per replica, schedule {}, {} ops{}", plan.parallel.micro_batches(),
        plan.parallel.micro_batch, plan.parallel.sequence_length, plan.parallel.schedule, step.ops.size(),
        step.lanes.lanes() > 1 ? fmt::format(" on each of {} ranks", step.lanes.lanes()) : "");
   text += '\n';
-  line("  step                   {:>12}   {:.0f} tokens/s, {:.1f} a GPU", duration_text(report.step),
+  line("  step                   {:>12}   {:.0f} tokens/s, {:.1f} per GPU", duration_text(report.step),
        report.tokens_per_second, report.tokens_per_second / static_cast<double>(plan.parallel.gpus()));
   line("  80 % range             {:>12}   to {} ({})", duration_text(scaled(report.step, range.low)),
        duration_text(scaled(report.step, range.high)), range.basis);
   line("  MFU                    {:>11.1f}%   HFU {:.1f}% (with recomputation and masked scores), of {} peak",
        100 * report.mfu, 100 * report.hfu, precision_text(plan.parallel));
-  line("  bubble                 {:>11.1f}%   stages idle, were communication free", 100 * report.bubble);
+  line("  bubble                 {:>11.1f}%   idle stages, if communication took no time",
+       100 * report.bubble);
   line("  exposed communication  {:>12}   {:.1f} % of the step", duration_text(report.exposed_communication),
        100 * to_seconds(report.exposed_communication) / total);
   if (report.over_nics) {
-    line("  with shared NICs       {:>12}   {:+.1f} %: transfers at the same time share a GPU's NIC",
+    line("  with shared NICs       {:>12}   {:+.1f} %: concurrent transfers share a GPU's NIC",
          duration_text(*report.over_nics), 100 * (to_seconds(*report.over_nics) / total - 1));
   }
   line("  memory                 {}", report.memory.verdict());
@@ -101,7 +102,7 @@ std::string plan_step_text(const PlanStepResult& result) {
     line("  {:<40} {:>12} {:>6.1f} %", share.label, duration_text(share.time), 100 * part);
   }
   text += '\n';
-  if (const std::string unused = unused_keys_text(plan.unused, plan.file); !unused.empty())
+  if (const std::string unused = key_notes_text(plan.unused, plan.file); !unused.empty())
     text += unused + '\n';
   line("{}", stack_text(plan.stack));
   line("Lowest tier: {} (cost model {})", to_string(report.tier), plan.cost_model);

@@ -57,7 +57,7 @@ Result<Positions> find_columns(std::span<const std::string> header) {
       return Error{fmt::format("no column {}{}", in_quotes(wanted), hint)};
     }
     if (std::find(found + 1, names.end(), wanted) != names.end())
-      return Error{fmt::format("column {} is there twice", in_quotes(wanted))};
+      return Error{fmt::format("column {} appears twice", in_quotes(wanted))};
     positions[i] = static_cast<std::size_t>(found - names.begin());
   }
   return positions;
@@ -74,7 +74,7 @@ Result<Values> read_values(std::span<const std::string> cells, const Positions& 
     const auto [end, problem] = std::from_chars(cell.data(), cell.data() + cell.size(), value);
     const bool is_number = problem == std::errc{} && end == cell.data() + cell.size();
     if (!is_number || !(value >= 1 && value <= max) || value != std::floor(value)) {
-      return Error{fmt::format("{} is {}, want a whole number from 1 to {}", name, in_quotes(cell), max)};
+      return Error{fmt::format("{} must be a whole number from 1 to {}, not {}", name, max, in_quotes(cell))};
     }
     values[i] = static_cast<std::int32_t>(value);
   }

@@ -13,12 +13,12 @@
     if __name__ == "__main__":
         run(Mine)
 
-restart_policy.py beside this file is a whole one. Put both files where yours is, or name this folder in PYTHONPATH.
-Standard library only; Python 3.8 or newer. The lines that are exchanged: docs/formats/policy-process.md.
+restart_policy.py in this folder is a complete example. Copy both files next to yours, or add this folder to PYTHONPATH.
+Needs only the standard library of Python 3.8 or newer. docs/formats/policy-process.md describes the protocol.
 
-All times are whole nanoseconds of the simulated clock. A run must not depend on those before it: every run has an
-object of its own, and all randomness comes from Policy.random(), which draws the same numbers in the k-th trial of
-every policy. print() goes to standard error, of which goodput shows the last line when something fails.
+All times are whole nanoseconds of the simulated clock. A run must not depend on earlier runs: every run has its
+own object, and all randomness comes from Policy.random(), which draws the same numbers in the k-th trial of every
+policy. print() writes to standard error; if something fails, goodput shows the last line of it.
 """
 
 import copy
@@ -35,16 +35,16 @@ INTERRUPT = "interrupt"      # decide() now; the step at hand is lost
 
 
 def nanoseconds(seconds):
-    """Of a number of seconds in the options: the nearest nanosecond, as goodput reads its own."""
+    """Converts seconds from the options to the nearest nanosecond, as goodput does."""
     return round(seconds * 1e9)
 
 
 class Refused(Exception):
-    """Raise it in check(): why the policy cannot run this job."""
+    """Raise this in check() with the reason why the policy cannot run the job."""
 
 
 class JobState:
-    """Where the job stands when decide() is called."""
+    """The state of the job when decide() is called."""
 
     def __init__(self, message):
         self.now_ns = message["now_ns"]
@@ -59,7 +59,7 @@ class JobState:
 
 
 class StepTime:
-    """What steps take on so many nodes, up to step `until` (None: for ever)."""
+    """The duration of steps on a number of nodes, valid up to step `until` (None: forever)."""
 
     def __init__(self, answer):
         self.step_ns = answer["step_ns"]
@@ -69,13 +69,13 @@ class StepTime:
 
 
 class Course(dict):
-    """What the job does from now on: train(), wait() or give_up()."""
+    """What the job does next: train(), wait() or give_up()."""
 
     @classmethod
     def train(cls, nodes, step, *, cause="none", resume="here", phases=(), checkpoints=None, saves=False,
               decide_at_step=None):
         """`nodes`: ids, ascending. `step`: the StepTime of the first steps. `phases`: (bucket, ns) before training
-        goes on, 8 at most; those of 0 ns are left out. `resume`: from the state "here", in "memory" or in "storage".
+        continues, at most 8; phases of 0 ns are dropped. `resume`: from the state "here", in "memory" or in "storage".
         `checkpoints`: {"storage": {"interval": steps, "stall_ns": ns, "lag_ns": ns}}."""
         return cls(kind="train", cause=cause, nodes=nodes, samples_per_step=step.samples, saves=saves,
                    phases=[{"bucket": bucket, "ns": ns} for bucket, ns in phases if ns > 0],
@@ -84,26 +84,26 @@ class Course(dict):
 
     @classmethod
     def wait(cls, reason, resume="here"):
-        """For other nodes; nobody works. `reason` follows "the job": "needs 4 nodes"."""
+        """Waits for a change of the nodes; no node works. `reason` completes "the job ...": "needs 4 nodes"."""
         return cls(kind="wait", reason=reason, **{"from": resume})
 
     @classmethod
     def give_up(cls, reason):
-        """For ever."""
+        """Stops the job for good."""
         return cls(kind="give_up", reason=reason)
 
 
 class Policy:
-    """The calls that goodput makes, in the order in which it makes them, and what can be asked of it.
+    """The calls that goodput makes, in order, and the questions that a policy can ask.
 
-    `job` is what "hello" says of the job (model, nodes, plan_nodes, global_batch, ...), `options` what the scenario
-    has under /policies/NAME. `members` are the nodes that are there, with their speeds: 1.0 is healthy."""
+    `job` describes the job (model, nodes, plan_nodes, global_batch, ...), as in "hello". `options` is the object under
+    /policies/NAME in the scenario. `members` maps the available nodes to their speeds; 1.0 is healthy."""
 
-    metrics = ()  # names of figures of its own, which end_run() returns: my_swaps, ...
+    metrics = ()  # names of the policy's own metrics, which end_run() returns: my_swaps, ...
 
     @classmethod
     def check(cls, job, options):
-        """Once, before any run. Raises Refused, or returns warnings about the job."""
+        """Called once, before any run. Raises Refused, or returns a list of warnings about the job."""
         return []
 
     def __init__(self, job, options, host):
@@ -112,56 +112,57 @@ class Policy:
         self.members = {}
         self.now_ns = 0
         self.is_training = False
-        self.wake_at_ns = None  # when on_wake() is to be called; None: never. It stays until it is changed
+        self.wake_at_ns = None  # when to call on_wake(); None: never. It stays set until it is changed
         self._host = host
 
     def on_change(self, lost, joined, changed):
-        """Nodes were lost, joined, or changed speed; `members` knows already. A node that came back at the moment it
-        was lost is in both lists, and holds nothing."""
+        """Nodes were lost, joined, or changed speed; `members` is already updated. A node that came back at the moment
+        it was lost is in both lists, and has lost its state."""
         raise NotImplementedError
 
     def on_wake(self):
-        """The time has come that `wake_at_ns` says, which is None again."""
+        """The time `wake_at_ns` has been reached; it is None again."""
         return IGNORE
 
     def decide(self, job):
-        """What to do now: at the start, after INTERRUPT and AT_STEP_END, and at the end of `decide_at_step`."""
+        """Returns the next Course. Called at the start, after INTERRUPT or AT_STEP_END, and at the end of step
+        `decide_at_step`."""
         raise NotImplementedError
 
     def pace(self, step):
-        """The StepTime of the steps from `step` on; asked where what Course.train() was given has ended."""
+        """Returns the StepTime of the steps from `step` on. Called when the one given to Course.train() has expired."""
         raise NotImplementedError
 
     def end_run(self, steps):
-        """The run is over, and so many steps count. Returns {name: value} of `metrics`."""
+        """The run is over with `steps` steps completed. Returns {name: value} for `metrics`."""
         return {}
 
-    # ---- What can be asked. The same question always has the same answer, so it is asked once. What is
-    # returned is a copy: a policy may change it.
+    # ---- Questions to goodput. A question always has the same answer, so it is asked only once. The returned
+    # value is a copy: a policy may change it.
 
     def usable_nodes(self, nodes):
-        """How many of so many nodes the plan's replicas use; 0: they are too few."""
+        """How many of `nodes` nodes the plan's replicas can use; 0 if there are too few."""
         return self._host.known({"ask": "usable_nodes", "nodes": nodes})["nodes"]
 
     def step_time(self, nodes, step, slowest=1.0, overhead_ns=0):
-        """StepTime from step `step` on, of a number of nodes that usable_nodes() returns."""
+        """The StepTime from step `step` on, for a number of nodes that usable_nodes() returned."""
         return self._host.step_time(nodes, step, {"slowest": slowest, "overhead_ns": overhead_ns})
 
     def checkpoint(self, nodes, settings, step=0, slowest=1.0, restart_ns=0, overhead_ns=0):
-        """Of whole checkpoints in storage: {"bytes", "restore_ns", "save_ns", "rule"}. `settings` as "checkpoint" of
-        the policies that restart; `rule` goes into `checkpoints` of Course.train(). `restart_ns`: from a loss until
-        a checkpoint is read, for intervals that follow from failures."""
+        """Full checkpoints in storage: {"bytes", "restore_ns", "save_ns", "rule"}. `settings`: as the option
+        "checkpoint" of the restart policies. Pass `rule` to `checkpoints` of Course.train(). `restart_ns`: from a
+        loss until a checkpoint is read, for intervals that are derived from failures."""
         return self._host.known({"ask": "checkpoint", "settings": settings, "nodes": nodes, "step": step,
                                  "slowest": slowest, "restart_ns": restart_ns, "overhead_ns": overhead_ns})
 
     def mtbf_s(self, nodes):
-        """Mean time between losses of so many nodes: inf where none is to come, None where nobody knows."""
+        """Mean time between losses among `nodes` nodes: inf if there will be none, None if it is unknown."""
         answer = self._host.known({"ask": "mtbf", "nodes": nodes})
         return float("inf") if answer["never"] else answer["mtbf_s"]
 
     def random(self, stream, count=1, id=0, draw="uniform", **parameters):
-        """The next numbers of a stream of this trial. `draw`: "uniform" in [0, 1), "below" (bound=), "exponential"
-        (rate=), "normal" (mean=, deviation=)."""
+        """The next numbers of a random stream of this trial. `draw`: "uniform" in [0, 1), "below" (bound=),
+        "exponential" (rate=), "normal" (mean=, deviation=)."""
         return self._host.ask({"ask": "random", "stream": stream, "id": id, "count": count, "draw": draw,
                                **parameters})["values"]
 
@@ -172,9 +173,9 @@ class Policy:
 
 
 class Host:
-    """goodput at the other end of standard input and output."""
+    """The goodput process, connected to standard input and output."""
 
-    MOST_KNOWN = 10_000  # answers that are remembered
+    MOST_KNOWN = 10_000  # max number of cached answers
 
     def __init__(self, lines, out):
         self.lines = lines
@@ -218,7 +219,7 @@ class Host:
 
 
 class Calls:
-    """Turns lines into calls of a policy."""
+    """Translates protocol messages to calls of a policy."""
 
     def __init__(self, policy_class, host):
         self.policy_class = policy_class
@@ -272,9 +273,9 @@ class Calls:
 
 
 def run(policy_class):
-    """Answers calls until goodput has no more of them."""
+    """Answers calls until goodput closes the connection."""
     host = Host(sys.stdin, sys.stdout)
-    sys.stdout = sys.stderr  # print() of a policy is no answer
+    sys.stdout = sys.stderr  # so that print() of a policy does not end up in an answer
     calls = Calls(policy_class, host)
     known = ("hello", "start_run", "on_change", "on_wake", "decide", "pace", "end_run")
     while True:
@@ -283,5 +284,5 @@ def run(policy_class):
             return
         call = message["call"]
         if call not in known:
-            raise ValueError(f"goodput calls {call}, which protocol {PROTOCOL} does not have")
+            raise ValueError(f"unknown call {call}: this file supports protocol {PROTOCOL} only")
         host.write({"answer": call, **getattr(calls, call)(message)})

@@ -6,11 +6,11 @@ Any loss of a node in use stops the job, which comes back from its last checkpoi
 scenario (all of them optional):
 
     restart       {"detect_s": 15, "startup_s": 60}
-    checkpoint    as of `checkpoint`: interval, interval_steps, write_gb_per_s, ...
-    spares        0: the job trains on as many nodes as it can use, and is `checkpoint`, number by number.
-                  n > 0: it leaves n nodes idle, their processes up, and a loss costs no start-up while one of them
-                  takes the place of the lost node
-    swap_s        15: new process groups with a spare, in place of a start-up
+    checkpoint    as for the policy `checkpoint`: interval, interval_steps, write_gb_per_s, ...
+    spares        0: the job trains on as many nodes as it can use, with exactly the results of `checkpoint`.
+                  n > 0: n nodes stay idle with their processes running; one of them replaces a lost node without a
+                  program startup
+    swap_s        15: seconds to form new process groups with a spare, instead of a startup
 """
 
 from bisect import insort
@@ -26,9 +26,9 @@ class RestartPolicy(Policy):
     def check(cls, job, options):
         for key in options:
             if key not in cls.known_options:
-                raise Refused(f"has no option {key}; known: {', '.join(cls.known_options)}")
+                raise Refused(f"has no option {key}; its options are {', '.join(cls.known_options)}")
         if options.get("spares", 0) >= job["nodes"]:
-            raise Refused(f"keeps {options['spares']} of {job['nodes']} nodes idle: there is none left to train")
+            raise Refused(f"keeps {options['spares']} of {job['nodes']} nodes idle, which leaves no node to train")
         return []
 
     def __init__(self, job, options, host):
@@ -70,12 +70,12 @@ class RestartPolicy(Policy):
     # ---- What it does.
 
     def wanted(self):
-        """How many of the nodes that are there are to train."""
+        """The number of available nodes that train."""
         most = self.usable_nodes(self.job["nodes"] - self.spares)
         return min(self.usable_nodes(len(self.members)), most)
 
     def carry_on(self, job):
-        """On the same nodes, some of which have another speed."""
+        """Continues on the same nodes after some of them changed speed."""
         return self.train(job, "here", "none", [])
 
     def restart(self, job):
@@ -96,7 +96,7 @@ class RestartPolicy(Policy):
         return self.train(job, "storage", cause, phases)
 
     def chosen(self, count):
-        """Those that are left of the nodes in use first, then others by id."""
+        """The nodes to use: first those already in use, then others by id."""
         left = [node for node in self.used if node in self.members and node not in self.gone][:count]
         kept = set(left)
         for node in sorted(self.members):

@@ -39,7 +39,7 @@ Result<std::string> read_text(const std::string& file) {
   };
   std::error_code failed;
   if (std::filesystem::is_directory(file, failed))
-    return Error{"is a directory, want a file", {.file = file}};
+    return Error{"is a directory; name a file", {.file = file}};
   const Error too_large{fmt::format("is larger than {} MiB, too large for a page", kLargestResult >> 20),
                         {.file = file}};
   const std::uintmax_t size = std::filesystem::file_size(file, failed);  // a pipe has none
@@ -75,17 +75,18 @@ class ReportCommand final : public Command {
   void configure(Options& options) override {
     options
         .add("results", paths_, "RESULT.json...",
-             "What commands wrote to --json; several are sections of one page, those of one kind compared")
+             "Results that commands wrote with --json; several become sections of one page, which compares "
+             "results of the same kind")
         .input()
         .required();
-    options.add("--out", out_path_, "FILE.html", "The page (-: stdout)").output().required();
+    options.add("--out", out_path_, "FILE.html", "HTML page to write (- for stdout)").output().required();
   }
 
   Result<ExitCode> run(const CommandContext& context) override {
     if (!context.options.report_path.empty())
-      return Error{"--report makes a page of what a command computes; the page of report goes to --out"};
+      return Error{"--report does not apply to goodput report; give the page to write with --out"};
     if (out_path_ == "-" && context.options.json_on_stdout())
-      return Error{"is to take both --out and --json; name two files", {.file = "stdout"}};
+      return Error{"is given for both --out and --json; name two files", {.file = "stdout"}};
     GOODPUT_TRY_STATUS(check_file_roles(paths_, {{"--out", out_path_}}, context));
     GOODPUT_TRY(const std::vector<PageResult> results, read_results());
     const std::string page = page_html(results);
@@ -93,7 +94,7 @@ class ReportCommand final : public Command {
       context.out << page;
     else
       GOODPUT_TRY_STATUS(write_text_atomically(out_path_, page));
-    if (out_path_ != "-") context.print(fmt::format("{}: {}\n", out_path_, size_text(results, page)));
+    if (out_path_ != "-") context.print(fmt::format("Wrote {}: {}\n", out_path_, size_text(results, page)));
     if (!context.options.json_path.empty()) GOODPUT_TRY_STATUS(write_json(results, page, context));
     return ExitCode::kOk;
   }
@@ -140,7 +141,7 @@ class ReportCommand final : public Command {
 
 CommandInfo command_report() {
   return {.name = "report",
-          .summary = "results of other commands as one page for a browser",
+          .summary = "Make one HTML page of the results of other commands",
           .example =
               "goodput report result.json --out page.html\n"
               "goodput report before.json after.json --out compared.html",

@@ -48,7 +48,7 @@ std::string describe_trace(const RoutingReport& report) {
   std::string format =
       fmt::format("{} in {}", report.reading.format, count(static_cast<std::int64_t>(report.files), "file"));
   if (report.reading.ranks > 1 || report.reading.micro_batches > 1) {
-    format += fmt::format("; sums of {} and {}", count(report.reading.ranks, "rank"),
+    format += fmt::format("; summed over {} and {}", count(report.reading.ranks, "rank"),
                           report.reading.micro_batches == 1
                               ? "1 micro-batch"
                               : fmt::format("{} micro-batches", report.reading.micro_batches));
@@ -60,8 +60,8 @@ std::string describe_trace(const RoutingReport& report) {
   line("layers", fmt::format("{} of {}", summary.layers.size(), trace.layers().size()));
   line("experts", fmt::format("{}", trace.experts()));
   line("tokens", summary.least_tokens == summary.most_tokens
-                     ? fmt::format("{} a layer and iteration, copies counted", summary.most_tokens)
-                     : fmt::format("{} to {} a layer and iteration, copies counted", summary.least_tokens,
+                     ? fmt::format("{} per layer and iteration, counting copies", summary.most_tokens)
+                     : fmt::format("{} to {} per layer and iteration, counting copies", summary.least_tokens,
                                    summary.most_tokens));
   return text;
 }
@@ -121,7 +121,7 @@ std::string routing_text(const RoutingReport& report) {
   }
   if (report.summary.layers.size() > 1) text += describe_layer("mean", report.summary.mean, top);
 
-  text += fmt::format("\nWhile the job trains, mean of {}\n{:>9} {} {:>8}\n",
+  text += fmt::format("\nOver the course of training, mean of {}\n{:>9} {} {:>8}\n",
                       report.summary.layers.size() == 1 ? "the layer" : "these layers", "iteration",
                       skew_header(top), "moved %");
   for (const RoutingMoment& moment : report.summary.course) {
@@ -129,7 +129,7 @@ std::string routing_text(const RoutingReport& report) {
                         percent(moment.distance, 8));
   }
   if (report.summary.drift.empty()) return text;
-  text += "\nTokens that another expert gets\n";
+  text += "\nShare of tokens that go to a different expert\n";
   for (const RoutingLag& lag : report.summary.drift) {
     const std::string after = lag.iterations ? count(*lag.iterations, "iteration")
                                              : count(static_cast<std::int64_t>(lag.rows), "row");
@@ -205,8 +205,8 @@ Result<RoutingQuestion> make_question(const RoutingTrace& trace, const InfoOptio
   if (options.iteration) question.iteration = trace.index_at(*options.iteration);
   if (!options.top) return question;
   if (*options.top < 1 || *options.top > trace.experts()) {
-    return Error{
-        fmt::format("--top wants a whole number from 1 to {}, the experts of a layer", trace.experts())};
+    return Error{fmt::format("--top must be a number from 1 to {}, the number of experts per layer, not {}",
+                             trace.experts(), *options.top)};
   }
   question.top = static_cast<std::size_t>(*options.top);
   return question;
@@ -265,7 +265,7 @@ Status replace(Integer& value, const std::optional<std::int64_t>& option, std::s
                std::int64_t most) {
   if (!option) return Ok{};
   if (*option < 1 || *option > most) {
-    return Error{fmt::format("{} wants a whole number from 1 to {}", name, most)};
+    return Error{fmt::format("{} must be a whole number from 1 to {}, not {}", name, most, *option)};
   }
   value = static_cast<Integer>(*option);
   return Ok{};
@@ -314,8 +314,8 @@ Result<ExitCode> run_synth(SynthOptions options, const CommandContext& context) 
   };
   GOODPUT_TRY_STATUS(out == "-" ? write(std::string(kStdoutPath)) : write_file_atomically(out, write));
   if (out != "-") {
-    context.print(fmt::format("{}: {} iterations x {} layers x {} experts as {}\n", out, model.iterations,
-                              model.layers, model.experts, format.name));
+    context.print(fmt::format("Wrote {}: {} iterations x {} layers x {} experts as {}\n", out,
+                              model.iterations, model.layers, model.experts, format.name));
   }
   return ExitCode::kOk;
 }
@@ -324,16 +324,18 @@ class RoutingCommand final : public Command {
  public:
   void configure(Options& options) override {
     info_options_ =
-        options.add_subcommand("info", "How unevenly experts are loaded, and how fast that changes");
+        options.add_subcommand("info", "Show how unevenly experts are loaded, and how fast that changes");
     info_options_
-        ->add("files", info_.paths, "FILE...", "Routing traces, together one (see goodput list formats)")
+        ->add("files", info_.paths, "FILE...", "Files of one routing trace (see goodput list formats)")
         .input()
         .required();
-    info_options_->add("--layers", info_.layers, "LIST", "These layers only, for example 0-11");
-    info_options_->add("--iteration", info_.iteration, "I",
-                       "By layer, the latest row recorded at or before I (default: the mean of all)");
-    info_options_->add("--top", info_.top, "E", "Also max/mean of each layer's E most loaded experts");
-    Options synth = options.add_subcommand("synth", "A routing trace with the statistics of a recorded one");
+    info_options_->add("--layers", info_.layers, "LIST", "Use only these layers, for example 0-11");
+    info_options_->add(
+        "--iteration", info_.iteration, "I",
+        "Show each layer at the latest row recorded at or before I (default: the mean of all)");
+    info_options_->add("--top", info_.top, "E", "Also show max/mean of each layer's E most loaded experts");
+    Options synth =
+        options.add_subcommand("synth", "Generate a routing trace with the statistics of a recorded one");
     configure_synth(synth);
   }
 
@@ -345,19 +347,22 @@ class RoutingCommand final : public Command {
   void configure_synth(Options& options) {
     options
         .add("config", synth_.config_path, "MODEL",
-             "Its statistics: a name that goodput list routing-models prints, or a file")
+             "Statistics of the trace: a name from goodput list routing-models, or a file")
         .listed("routing-models")
         .required();
     options
-        .add("--out", synth_.out_path, "FILE", "The trace; format from its extension (-: stdout, wide_csv)")
+        .add("--out", synth_.out_path, "FILE",
+             "Trace to write; its extension sets the format (- for stdout, as wide_csv)")
         .output()
         .required();
     options.add("--to", synth_.to, "NAME", "Format of the trace (see goodput list formats)")
         .one_of(names_of(routing_formats()));
-    options.add("--iterations", synth_.iterations, "N", "Recorded iterations (default: the config's)");
-    options.add("--interval", synth_.interval, "N", "Iterations from one recorded to the next");
-    options.add("--layers", synth_.layers, "N", "MoE layers");
-    options.add("--experts", synth_.experts, "N", "Experts of a layer");
+    options.add("--iterations", synth_.iterations, "N",
+                "Number of recorded iterations (default: as in MODEL)");
+    options.add("--interval", synth_.interval, "N",
+                "Interval between recorded iterations (default: as in MODEL)");
+    options.add("--layers", synth_.layers, "N", "Number of MoE layers (default: as in MODEL)");
+    options.add("--experts", synth_.experts, "N", "Number of experts per layer (default: as in MODEL)");
   }
 
   std::optional<Options> info_options_;
@@ -368,13 +373,12 @@ class RoutingCommand final : public Command {
 }  // namespace
 
 CommandInfo command_routing() {
-  return {
-      .name = "routing",
-      .summary = "how unevenly a router loads its experts, and how fast that changes; traces with such loads",
-      .example =
-          "goodput routing info loads.csv.gz --layers 0-11 --top 8 --iteration 201\n"
-          "goodput routing synth smartmoe-like --out loads.csv.gz --seed 1",
-      .make = make_command<RoutingCommand>};
+  return {.name = "routing",
+          .summary = "Show how unevenly a router loads its experts, or generate such routing traces",
+          .example =
+              "goodput routing info loads.csv.gz --layers 0-11 --top 8 --iteration 201\n"
+              "goodput routing synth smartmoe-like --out loads.csv.gz --seed 1",
+          .make = make_command<RoutingCommand>};
 }
 
 }  // namespace goodput

@@ -47,7 +47,7 @@ Result<ArrangedJob> arranged_job(OpTrace rows, const FleetMember& member) {
   ArrangedJob arranged{std::move(graph),
                        {},
                        job,
-                       {{"synthetic"}, ops, selected.size(), 0, {"generated: no such job ran"}},
+                       {{"synthetic"}, ops, selected.size(), 0, {"synthetic: this job never ran"}},
                        {},
                        {},
                        {}};
@@ -83,11 +83,11 @@ Result<FleetTruth> write_job(const FleetMixture& mixture, std::size_t number, co
 Status make_folder(const std::string& folder, const std::string& results) {
   std::error_code failed;
   if (fs::exists(folder, failed) && !fs::is_directory(folder, failed))
-    return Error{"is no folder; name a new one", {.file = folder}};
+    return Error{"is not a folder; name a new folder", {.file = folder}};
   if (fs::exists(folder, failed) && !fs::is_empty(folder, failed))
     return Error{"is not empty; name a new folder", {.file = folder}};
   fs::create_directories(results, failed);
-  if (failed) return Error{fmt::format("cannot be made: {}", failed.message()), {.file = results}};
+  if (failed) return Error{fmt::format("cannot be created: {}", failed.message()), {.file = results}};
   return Ok{};
 }
 
@@ -140,7 +140,7 @@ Result<std::vector<FleetTruth>> write_fleet(const FleetMixture& mixture, std::si
 std::string fleet_synth_text(const std::vector<FleetTruth>& jobs, const FleetMixture& mixture,
                              const std::string& folder) {
   std::string text =
-      fmt::format("{}: {} jobs of the mixture {}, none of which ran\n\n", folder, jobs.size(), mixture.file);
+      fmt::format("Wrote {}: {} synthetic jobs from the mixture {}\n\n", folder, jobs.size(), mixture.file);
   std::array<std::size_t, std::size(kStragglerKinds) + 1> counts{};
   std::array<double, std::size(kStragglerKinds) + 1> sums{};
   for (const FleetTruth& job : jobs) {
@@ -155,7 +155,7 @@ std::string fleet_synth_text(const std::vector<FleetTruth>& jobs, const FleetMix
                         kind < std::size(kStragglerKinds) ? kStragglerKinds[kind] : "no straggler",
                         counts[kind], 100 * of / static_cast<double>(jobs.size()), sums[kind] / of);
   }
-  return text + fmt::format("\nStudy them: goodput fleet {0}/results --about {0}/jobs.csv\n", folder);
+  return text + fmt::format("\nTo analyze them: goodput fleet {0}/results --job-info {0}/jobs.csv\n", folder);
 }
 
 void add_fleet_synth_json(const std::vector<FleetTruth>& jobs, const FleetMixture& mixture,

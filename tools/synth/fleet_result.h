@@ -22,7 +22,7 @@ struct FleetTruth {
 };
 
 // Makes `count` jobs, analyses each as `goodput whatif` would, and writes FOLDER/results/JOB.json and
-// FOLDER/jobs.csv (job, gpus, gpu_hours, restarts: for `goodput fleet --about`). The folder must be new or
+// FOLDER/jobs.csv (job, gpus, gpu_hours, restarts: for `goodput fleet --job-info`). The folder must be new or
 // empty.
 Result<std::vector<FleetTruth>> write_fleet(const FleetMixture& mixture, std::size_t count,
                                             const std::string& folder, const CommandContext& context);

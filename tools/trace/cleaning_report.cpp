@@ -16,7 +16,7 @@ std::string cleaning_text(std::span<const CleaningFinding> findings) {
   constexpr std::string_view kHeading = "found in the trace";
   std::size_t width = kHeading.size();
   for (const CleaningFinding& finding : findings) width = std::max(width, info(finding.rule).found.size());
-  std::string text = fmt::format("{:<{}} {:>8}  {}\n", kHeading, width + 2, "count", "done");
+  std::string text = fmt::format("{:<{}} {:>8}  {}\n", kHeading, width + 2, "count", "action");
   for (const CleaningFinding& finding : findings) {
     const CleaningRuleInfo& rule = info(finding.rule);
     const std::string steps = finding.steps.empty() ? "" : fmt::format(" ({})", named_steps(finding.steps));

@@ -213,7 +213,7 @@ std::string describe(const TraceSummary& summary, const std::vector<std::string>
   line("parallelism", fmt::format("dp {}, pp {}, vpp {}: {}", summary.dp_size, summary.pp_size,
                                   summary.vpp_size, count(summary.workers, "worker")));
   line("micro-batches", fmt::format("{}", summary.micro_batches));
-  line("ops a lane",
+  line("ops per lane",
        fmt::format("{} in each of {} (step, dp_rank) lanes", ops_per_lane(summary), summary.lanes));
   line("dense", summary.not_dense.empty() ? "yes" : "no: " + summary.not_dense);
   text += fmt::format("\n{:<28} {:>10} {:>12} {:>12}\n", "op type", "ops", "total s", "mean ms");
@@ -251,7 +251,8 @@ Result<WhatIfUse> use_for_whatif(OpTraceReading& reading, const TraceFiles& file
 std::string describe(const WhatIfUse& use) {
   std::string text;
   if (!use.findings.empty()) text += "\n" + cleaning_text(use.findings);
-  if (!use.refusal.empty()) text += fmt::format("\nwhatif refuses it: {}\n", on_one_line(use.refusal));
+  if (!use.refusal.empty())
+    text += fmt::format("\ngoodput whatif rejects this trace: {}\n", on_one_line(use.refusal));
   return text;
 }
 
@@ -305,7 +306,7 @@ Status check_kineto_options(const TraceFiles& files, const SpotWords& spot,
   };
   if (!spot.polarity.empty()) return refuse("polarity", "not a spot trace");
   if (!spot.meaning.empty()) return refuse("meaning", "not a spot trace");
-  if (!metadata_path.empty()) return refuse("meta", "which names its ranks and process groups itself");
+  if (!metadata_path.empty()) return refuse("meta", "which names its own ranks and process groups");
   return Ok{};
 }
 
@@ -345,8 +346,8 @@ Result<ExitCode> run_convert(const ConvertOptions& options, const CommandContext
   GOODPUT_TRY_STATUS(check_format_name(inputs.format));
   if (inputs.format == kKinetoFormat)
     return Error{
-        "torch.profiler (Kineto) traces cannot be converted: they record kernels and collectives, not the "
-        "ops that other formats hold; analyze them with `goodput whatif`",
+        "torch.profiler (Kineto) traces cannot be converted: they contain kernels and collectives, not the "
+        "ops of the other formats; analyze them with `goodput whatif`",
         {},
         "format"};
   GOODPUT_TRY_STATUS(expand_folders(inputs));
@@ -357,7 +358,7 @@ Result<ExitCode> run_convert(const ConvertOptions& options, const CommandContext
   GOODPUT_TRY(const OpTraceReading reading, read(inputs, context));
   GOODPUT_TRY_STATUS(write_trace(reading.trace, format, output));
   if (output != "-")
-    context.print(fmt::format("{}: {} ops as {}\n", output, reading.trace.size(), format.name));
+    context.print(fmt::format("Wrote {}: {} ops as {}\n", output, reading.trace.size(), format.name));
   if (!context.options.wants_result()) return ExitCode::kOk;
   OrderedJson json = begin_json_result("trace_convert", context, {hash_rows(reading.trace), {}, "measured"});
   json["formats"] = reading.formats;
@@ -371,18 +372,20 @@ Result<ExitCode> run_convert(const ConvertOptions& options, const CommandContext
 class TraceCommand final : public Command {
  public:
   void configure(Options& options) override {
-    info_options_ = options.add_subcommand("info", "What the files, together one trace, hold");
+    info_options_ = options.add_subcommand("info", "Summarize a trace of one or more files");
     info_options_
-        ->add("files", info_.paths, "FILE...", "Trace files of one job, or its folder; or one spot trace")
+        ->add("files", info_.paths, "FILE...",
+              "Trace files of one job, the folder of a job, or one spot trace")
         .input()
         .required();
     add_input_options(*info_options_, info_);
     add_kineto_options(*info_options_, info_);
     add_spot_options(*info_options_, info_spot_);
-    Options convert = options.add_subcommand("convert", "Write the rows of all IN, in their order, to OUT");
+    Options convert = options.add_subcommand(
+        "convert", "Convert one or more trace files, in the order given, to the file OUT");
     convert
         .add("files", convert_.files.paths, "IN... OUT",
-             "Trace files to read, or the folder of a job, and the file to write (-: stdout)")
+             "Trace files to read, or the folder of a job; last, the file to write (- for stdout)")
         .inputs_but_last()
         .required()
         .at_least(2);
@@ -408,7 +411,7 @@ class TraceCommand final : public Command {
 
 CommandInfo command_trace() {
   return {.name = "trace",
-          .summary = "what a trace file holds; convert between formats",
+          .summary = "Summarize traces and convert between formats",
           .example =
               "goodput trace info trace.parquet\n"
               "goodput trace convert trace.csv.gz trace.parquet",

@@ -305,7 +305,7 @@ std::string count_of(std::size_t number, std::string_view noun) {
 std::string text_of_format(const KinetoSummary& summary) {
   const std::string_view device = summary.device == Device::kCuda  ? "CUDA devices"
                                   : summary.device == Device::kCpu ? "CPUs"
-                                                                   : "CUDA devices of some ranks only";
+                                                                   : "CUDA devices on some ranks only";
   const std::string_view library = !summary.communicates            ? "no communication"
                                    : summary.device == Device::kCpu ? "gloo"
                                                                     : "NCCL";
@@ -315,8 +315,8 @@ std::string text_of_format(const KinetoSummary& summary) {
 std::string text_of_ranks(const KinetoSummary& summary) {
   std::string text = fmt::format("{}", summary.ranks.size());
   text += summary.world_size > 0 ? fmt::format(" of {}", summary.world_size)
-                                 : std::string(", of a world size that the traces do not name");
-  if (summary.hosts.empty()) return text + "; the traces do not name hosts";
+                                 : std::string(" (the traces do not record the world size)");
+  if (summary.hosts.empty()) return text + "; the traces do not record hosts";
   constexpr std::size_t kShown = 4;
   const std::size_t shown = std::min(kShown, summary.hosts.size());
   std::vector<std::string> names;
@@ -335,7 +335,7 @@ std::vector<std::int64_t> missing_ranks(const KinetoSummary& summary) {
 }
 
 std::string text_of_steps(const KinetoSummary& summary) {
-  if (summary.steps.empty()) return "none that all ranks have";
+  if (summary.steps.empty()) return "none recorded by all ranks";
   const auto count = static_cast<std::int64_t>(summary.steps.size());
   if (summary.steps.back() - summary.steps.front() + 1 != count)
     return fmt::format("{}: {}", count, step_list(summary.steps));
@@ -385,7 +385,7 @@ std::string describe_groups(const std::vector<GroupKind>& groups) {
   for (const auto& [name, what] : lines)
     text += fmt::format("{:<15} {:<{}}{}{}\n", std::exchange(label, ""), name, width, width > 0 ? "  " : "",
                         what);
-  if (lone > 0) text += fmt::format("{:<15} and {} of groups of 1 rank\n", "", count_of(lone, "kind"));
+  if (lone > 0) text += fmt::format("{:<15} and {} of groups with 1 rank\n", "", count_of(lone, "kind"));
   return text;
 }
 
@@ -400,13 +400,13 @@ std::string describe(const KinetoSummary& summary) {
     line("missing ranks", step_list(missing));
   line("steps", text_of_steps(summary));
   if (!summary.partial.empty())
-    line("partial steps", fmt::format("{} (only some ranks have them)", step_list(summary.partial)));
+    line("partial steps", fmt::format("{} (recorded by some ranks only)", step_list(summary.partial)));
   if (const auto& time = summary.step_time)
     line("step time", fmt::format("{:.6g} s median, {:.6g} to {:.6g} s", time->median_s, time->shortest_s,
                                   time->longest_s));
   text += describe_groups(summary.groups);
   if (!summary.spinning.empty())
-    line("hidden waits", fmt::format("in kernels that are not NCCL's, whose time counts as work: {}",
+    line("hidden waits", fmt::format("in non-NCCL kernels, whose time counts as work: {}",
                                      on_one_line(fmt::format("{}", fmt::join(summary.spinning, ", ")))));
   return text + describe_communication(summary);
 }
@@ -414,7 +414,8 @@ std::string describe(const KinetoSummary& summary) {
 std::string describe(const KinetoUse& use) {
   std::string text;
   if (!use.findings.empty()) text += "\n" + cleaning_text(use.findings);
-  if (!use.refusal.empty()) text += fmt::format("\nwhatif refuses it: {}\n", on_one_line(use.refusal));
+  if (!use.refusal.empty())
+    text += fmt::format("\ngoodput whatif rejects this trace: {}\n", on_one_line(use.refusal));
   return text;
 }
 

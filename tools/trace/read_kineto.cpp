@@ -39,7 +39,7 @@ Result<RankActivity> read_activity(const std::string& path, const KinetoOptions&
   source.accept_truncation();
   GOODPUT_TRY(const std::string_view head, source.peek());
   if (!is_kineto(head))
-    return Error{"is not a torch.profiler trace, but others of these files are; name only those",
+    return Error{"is not a torch.profiler trace, unlike other given files; pass only torch.profiler traces",
                  {.file = path}};
   source.report_progress(on_progress);
   GOODPUT_TRY(KinetoEvents events, read_kineto_events(source));

@@ -55,9 +55,9 @@ Status take_metadata(const std::vector<std::string>& found, TraceFiles& files) {
     return Ok{};
   }
   return Error{
-      fmt::format("holds several jobs: {}; name the folder of one job, or give --meta FILE if all files "
+      fmt::format("contains several jobs: {}; name the folder of one job, or give --meta FILE if all files "
                   "belong to one job",
-                  found.size() > 1 ? "there are " + listed(found)
+                  found.size() > 1 ? "found " + listed(found)
                                    : fmt::format("{} is outside the folder of {}", *outside, found.front()))};
 }
 
@@ -94,8 +94,7 @@ Result<double> seconds_of_time_unit(const std::string& name) {
 }
 
 void add_cleaning_options(Options& options, TraceFiles& files) {
-  options.add_flag("--strict", files.strict,
-                   "Refuse a trace of which rows would be dropped or steps left out");
+  options.add_flag("--strict", files.strict, "Reject a trace if rows would be dropped or steps left out");
   options
       .add("--time-unit", files.time_unit, "UNIT",
            "Unit of times in CSV and Parquet: s, ms, us or ns (default s)")
@@ -103,9 +102,9 @@ void add_cleaning_options(Options& options, TraceFiles& files) {
 }
 
 void add_kineto_options(Options& options, TraceFiles& files) {
-  options.add_flag(
-      "--one-group", files.one_group,
-      "torch.profiler: collectives that name no process group are of all ranks (PyTorch before 2.3)");
+  options.add_flag("--one-group", files.one_group,
+                   "For torch.profiler: treat collectives that name no process group as collectives of all "
+                   "ranks (PyTorch before 2.3)");
 }
 
 std::vector<std::string> input_files(const TraceFiles& files) {
@@ -130,7 +129,7 @@ Status expand_folders(TraceFiles& files) {
     if (folder.traces.empty()) {
       if (!folder.warnings.empty()) return Error{folder.warnings.front()};
       return Error{
-          "holds no op trace; name a folder with the logs or tables of a job (say `goodput list formats`)",
+          "contains no op trace; name a folder with the logs or tables of a job (see `goodput list formats`)",
           {.file = path}};
     }
     std::ranges::move(folder.traces, std::back_inserter(files.paths));
@@ -170,7 +169,8 @@ Result<JobRows> read_trace(const TraceFiles& files, const CommandContext& contex
 
 Result<ArrangedJob> load_job(const LoadOptions& options, const CommandContext& context) {
   if (mean_kineto(options.files)) return load_kineto_job(options, context);
-  if (options.files.one_group) return Error{"is for torch.profiler traces", {}, "one-group"};
+  if (options.files.one_group)
+    return Error{"applies only to torch.profiler traces; leave it out", {}, "one-group"};
   GOODPUT_TRY(JobRows rows, read_trace(options.files, context));
   ArrangeOptions arranging{options.files.strict, {}, options.clocks, options.files.job_name};
   if (arranging.trial_name.empty()) arranging.trial_name = job_name(options.files.paths);

@@ -31,12 +31,14 @@ std::string_view name_of(SpotPolarity polarity) {
 
 Result<SpotTrace> read_one(const TraceFiles& files, const SpotWords& words) {
   if (files.paths.size() > 1)
-    return Error{fmt::format("{} is a spot trace, which is one file; give one at a time", files.paths[0]),
+    return Error{fmt::format("{} is a spot trace; give one spot trace at a time", files.paths[0]),
                  {.file = files.paths[1]}};
   if (!files.metadata_path.empty())
-    return Error{fmt::format("--meta: {} is a spot trace, which has no job", files.paths[0])};
+    return Error{fmt::format("--meta: {} is a spot trace, which has no job metadata; leave the option out",
+                             files.paths[0])};
   if (!files.time_unit.empty())
-    return Error{fmt::format("--time-unit: {} is a spot trace, whose format has a unit", files.paths[0])};
+    return Error{fmt::format(
+        "--time-unit: {} is a spot trace, whose format sets the unit; leave the option out", files.paths[0])};
   GOODPUT_TRY(SpotOptions options, spot_options(words));
   options.format = files.format;
   return read_spot_trace(files.paths[0], options);
@@ -97,8 +99,8 @@ Result<SpotFormat> output_format(const SpotTrace& trace, const std::string& to, 
   const bool is_known = std::any_of(format->extensions.begin(), format->extensions.end(),
                                     [&](std::string_view extension) { return output.ends_with(extension); });
   if (!to.empty() || is_known) return format;
-  return Error{fmt::format("{} is a spot trace, which is written as .csv or .csv.gz; end the name in "
-                           "one of them or give --to {}",
+  return Error{fmt::format("{} is a spot trace, which is written as .csv or .csv.gz; use one of these "
+                           "extensions, or give --to {}",
                            trace.file, fmt::join(names_of(writable_formats(spot_formats())), "|")),
                {.file = output}};
 }
@@ -114,11 +116,13 @@ Status write_spot_trace(const SpotTrace& trace, const SpotFormat& format, const 
 void add_spot_options(Options& options, SpotWords& words) {
   options
       .add("--polarity", words.polarity, "NAME",
-           "Spot trace: what its numbers count, available or preempted nodes, where it does not show")
+           "Spot trace: whether its numbers count available or preempted nodes, if the file does not show "
+           "that")
       .one_of(kSpotPolarityNames);
   options
       .add("--meaning", words.meaning, "NAME",
-           "Spot trace: held (nodes a user had) or probe (could have been launched), where it is not said")
+           "Spot trace: held (nodes a user had) or probe (nodes that could have been launched), if the file "
+           "does not state that")
       .one_of(kSpotMeaningNames);
 }
 
@@ -165,14 +169,14 @@ Result<ExitCode> run_spot_convert(const TraceFiles& files, const SpotWords& word
   GOODPUT_TRY_STATUS(write_spot_trace(trace, format, output));
   std::vector<std::string> notes;
   if (trace.momentary > 0) {
-    notes.push_back(fmt::format("{}: times a node came and went in one moment, {}, are left out", trace.file,
-                                trace.momentary));
+    notes.push_back(fmt::format("{}: nodes added and removed at the same moment, which are left out: {}",
+                                trace.file, trace.momentary));
     context.note(notes.back());
   }
   const std::size_t rows = trace.has_names() ? trace.events.size() : trace.counts.size();
   if (output != "-") {
-    context.print(
-        fmt::format("{}: {} {} as {}\n", output, rows, trace.has_names() ? "events" : "counts", format.name));
+    context.print(fmt::format("Wrote {}: {} {} as {}\n", output, rows,
+                              trace.has_names() ? "events" : "counts", format.name));
   }
   if (!context.options.wants_result()) return ExitCode::kOk;
   OrderedJson json = begin_json_result("trace_convert", context, {hash_trace(trace), {}, "measured"});

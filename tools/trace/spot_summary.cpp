@@ -127,7 +127,7 @@ std::string describe_drops(const SpotSummary& summary) {
 
 std::string describe_batches(const RemovalBatches& batches) {
   if (batches.count == 0) return "0";
-  return fmt::format("{}, {:.0f} % of more than one node, the largest of {}", batches.count,
+  return fmt::format("{}, {:.0f} % with more than one node, largest {}", batches.count,
                      100 * static_cast<double>(batches.of_several) / static_cast<double>(batches.count),
                      batches.largest);
 }
@@ -135,7 +135,7 @@ std::string describe_batches(const RemovalBatches& batches) {
 std::string describe_holes(const SpotTrace& trace, const SpotSummary& summary) {
   constexpr std::size_t kShown = 3;
   std::string text =
-      fmt::format("{}, {:.6g} s in all", trace.holes.size(), to_seconds(summary.duration - summary.known));
+      fmt::format("{}, {:.6g} s in total", trace.holes.size(), to_seconds(summary.duration - summary.known));
   for (std::size_t i = 0; i < std::min(kShown, trace.holes.size()); ++i) {
     text += fmt::format("{}{:.9g} to {:.9g} s", i == 0 ? ": " : ", ", to_seconds(trace.holes[i].begin),
                         to_seconds(trace.holes[i].end));
@@ -193,11 +193,10 @@ std::string describe(const SpotTrace& trace, const SpotSummary& summary) {
   };
   const bool is_held = trace.meaning == SpotMeaning::kHeld;
   const bool is_available = trace.polarity == SpotPolarity::kAvailable;
-  line("format",
-       fmt::format("{}, {}", trace.format, trace.has_names() ? "nodes by name" : "counts of nodes"));
-  line("meaning",
-       is_held ? "held: a drop is a preemption" : "probe: what could be launched, not what was lost");
-  line("polarity", is_available ? "available" : "preempted; below: available nodes");
+  line("format", fmt::format("{}, {}", trace.format, trace.has_names() ? "named nodes" : "node counts"));
+  line("meaning", is_held ? "held: a drop is a preemption"
+                          : "probe: nodes that could be launched, not nodes that were lost");
+  line("polarity", is_available ? "available" : "preempted (the numbers below are available nodes)");
   line("duration", fmt::format("{:.9g} s, {:.2f} h", to_seconds(summary.duration),
                                to_seconds(summary.duration) / kSecondsPerHour));
   line("nodes", fmt::format("{} at the start, {} at the end, peak {}, mean {}", summary.initial_nodes,
@@ -207,7 +206,7 @@ std::string describe(const SpotTrace& trace, const SpotSummary& summary) {
   line("adds, removes", fmt::format("{}, {}", summary.adds, summary.removes));
   if (trace.momentary > 0)
     line("momentary", count_of(trace.momentary, "node") +
-                          " that came and went in one moment, counted as adds and removes only");
+                          " added and removed at the same moment, counted only as adds and removes");
   line("removals", describe_batches(summary.removal_batches));
   line("drops", describe_drops(summary));
   if (summary.longest_outage > SimDuration{}) {
@@ -215,9 +214,9 @@ std::string describe(const SpotTrace& trace, const SpotSummary& summary) {
          fmt::format("{:.9g} s without a node, from {:.9g} s", to_seconds(summary.longest_outage),
                      to_seconds(summary.longest_outage_begin)));
   }
-  line("holes", trace.holes.empty() ? "none" : describe_holes(trace, summary));
+  line("gaps", trace.holes.empty() ? "none" : describe_holes(trace, summary));
   if (summary.price) {
-    line("price", fmt::format("{:.4g} USD a node and hour in the mean, {:.4g} to {:.4g}", summary.price->mean,
+    line("price", fmt::format("{:.4g} USD per node-hour on average, {:.4g} to {:.4g}", summary.price->mean,
                               summary.price->min, summary.price->max));
   }
   return text;

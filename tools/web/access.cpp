@@ -74,13 +74,15 @@ std::optional<BasicCredentials> basic_credentials(std::string_view header) {
 Result<AccessToken> AccessToken::read(const std::string& path) {
   struct stat status {};
   if (stat(path.c_str(), &status) == 0 && (status.st_mode & S_IRWXO) != 0) {
-    return Error{"others may read this token: chmod o-rwx it", {.file = path}}.of_option("token_file");
+    return Error{"other users can read this token file; run chmod o-rwx on it", {.file = path}}.of_option(
+        "token_file");
   }
   GOODPUT_TRY(ByteSource source, ByteSource::open(path));
   GOODPUT_TRY(const std::string text, read_all(source, kMostTokenBytes));
   std::string token = trimmed(text);
   if (token.size() < kLeastTokenBytes || !is_printable(token)) {
-    return Error{fmt::format("a token is one word of at least {} printable characters: openssl rand -hex 32",
+    return Error{fmt::format("the token must be one word of at least {} printable characters; create one "
+                             "with openssl rand -hex 32",
                              kLeastTokenBytes),
                  {.file = path}}
         .of_option("token_file");
@@ -102,19 +104,21 @@ bool AccessToken::is_in(const HttpRequest& request) const {
 Result<std::optional<AccessToken>> read_access(const AccessOptions& options) {
   const AddressKind kind = address_kind(options.address);
   if (kind == AddressKind::kNone) {
-    return Error{fmt::format("{} is no IP address", in_quotes(options.address))}.of_option("address");
+    return Error{fmt::format("{} is not an IP address", in_quotes(options.address))}.of_option("address");
   }
   if (kind == AddressKind::kOther && options.token_file.empty()) {
-    return Error{fmt::format("{} is needed to listen on {}, which others reach", kOption, options.address)}
+    return Error{fmt::format("{} is required to listen on {}, which other machines can reach", kOption,
+                             options.address)}
         .of_option("token_file");
   }
   if (kind == AddressKind::kOther && !options.behind_proxy) {
-    return Error{fmt::format("{} is needed to listen on {}: tokens are to go through a proxy that does TLS",
-                             kOption, options.address)}
+    return Error{
+        fmt::format("{} is required to listen on {}, because tokens must pass through a proxy that does TLS",
+                    kOption, options.address)}
         .of_option("behind_proxy");
   }
   if (options.takes_pushes && options.token_file.empty()) {
-    return Error{fmt::format("{} is needed to take what others push", kOption)}.of_option("token_file");
+    return Error{fmt::format("{} is required to accept pushed rows", kOption)}.of_option("token_file");
   }
   if (options.token_file.empty()) return std::optional<AccessToken>();
   GOODPUT_TRY(AccessToken token, AccessToken::read(options.token_file));
@@ -127,7 +131,8 @@ std::optional<HttpResponse> refuse_stranger(const std::optional<AccessToken>& to
   const bool is_open = request.method == "GET" &&
                        std::find(open_paths.begin(), open_paths.end(), request.path) != open_paths.end();
   if (!token || is_open || token->is_in(request)) return std::nullopt;
-  HttpResponse refusal = plain_error(401, "the token is needed: as a bearer, or as the password of any user");
+  HttpResponse refusal = plain_error(
+      401, "an access token is required; send it as a bearer token, or as the password with any user name");
   refusal.headers.emplace_back("WWW-Authenticate", "Basic realm=\"goodput\", charset=\"UTF-8\"");
   return refusal;
 }

@@ -63,7 +63,7 @@ void Connection::check_deadline(Clock::time_point now) {
   if (is_closed_ || now < deadline_) return;
   const bool is_half_read = phase_ == Phase::kBody || (phase_ == Phase::kHead && !input_.empty());
   if (is_half_read && outgoing_.empty()) {
-    refuse(plain_error(408, "the request took too long to come"));
+    refuse(plain_error(408, "the request took too long to arrive"));
   } else {
     close();
   }
@@ -134,7 +134,7 @@ void Connection::find_head() {
   const std::size_t most = share_.options.header_bytes;
   const std::size_t bytes = head_bytes(input_, searched_);
   if (bytes > most || (bytes == 0 && input_.size() >= most)) {
-    return refuse(plain_error(431, "the head of the request is too long"));
+    return refuse(plain_error(431, "the request header is too long"));
   }
   if (bytes == 0) {
     searched_ = input_.size();
@@ -167,7 +167,7 @@ void Connection::take_head(std::string_view text) {
 
 void Connection::begin_body(const RequestHead& head, bool awaits_continue) {
   if (!reserve_body(head.content_length.value_or(0))) {
-    return refuse(too_busy("too much is being sent to this server"));
+    return refuse(too_busy("too much data is being sent to this server; try again later"));
   }
   phase_ = Phase::kBody;
   waits_since_ = Clock::now();
@@ -187,14 +187,14 @@ void Connection::take_body() {
   const RequestParser::Progress progress = parser_.read_body(input_, share_.options.body_bytes);
   input_.erase(0, progress.used);
   using State = RequestParser::State;
-  if (progress.state == State::kTooLarge) return refuse(plain_error(413, "the body is too large"));
+  if (progress.state == State::kTooLarge) return refuse(plain_error(413, "the request body is too large"));
   // What is not used is the line of a chunk, or trailers.
   const bool is_endless = progress.state == State::kMore && input_.size() > share_.options.header_bytes;
   if (progress.state == State::kMalformed || is_endless) {
-    return refuse(plain_error(400, "the body is damaged"));
+    return refuse(plain_error(400, "the request body is malformed"));
   }
   if (!reserve_body(parser_.body_size())) {
-    return refuse(too_busy("too much is being sent to this server"));
+    return refuse(too_busy("too much data is being sent to this server; try again later"));
   }
   if (parser_.body_size() >= progressed_body_ + kProgress) {
     waits_since_ = Clock::now();
@@ -227,7 +227,7 @@ void Connection::submit() {
   if (share_.submit(id_, std::move(request_))) {
     ++operations_;
   } else {
-    respond(too_busy("too many requests wait"));
+    respond(too_busy("too many requests are waiting; try again later"));
   }
 }
 
@@ -248,7 +248,7 @@ void Connection::respond(const HttpResponse& response) {
   release_body();
   const bool is_stream = !response.topic.empty();
   if (is_stream && share_.use.event_streams >= share_.options.event_streams) {
-    return respond(too_busy("too many event streams are open"));
+    return respond(too_busy("too many event streams are open; try again later"));
   }
   framing_.now = std::time(nullptr);
   if (share_.newcomer_waits && framing_.after == AfterResponse::kKeepAlive) {

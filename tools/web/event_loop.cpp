@@ -90,7 +90,7 @@ EventLoop::~EventLoop() = default;
 Result<std::uint16_t> EventLoop::listen(const std::string& address, std::uint16_t port) {
   error_code code;
   const boost::asio::ip::address parsed = boost::asio::ip::make_address(address, code);
-  if (code) return Error{fmt::format("{} is no IP address", in_quotes(address))}.of_option("address");
+  if (code) return Error{fmt::format("{} is not an IP address", in_quotes(address))}.of_option("address");
   const tcp::endpoint endpoint(parsed, port);
   tcp::acceptor& acceptor = asio_->acceptor;
   acceptor.open(endpoint.protocol(), code);

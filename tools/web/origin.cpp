@@ -64,17 +64,16 @@ std::optional<HttpResponse> refuse_other_site(const HttpRequest& request,
   const std::string_view header = request.header("origin");
   const std::string_view site = request.header("sec-fetch-site");
   const std::optional<std::string> origin = origin_of(header);
-  if (!header.empty() && !origin) return plain_error(403, "the page of another site sent this");
+  if (!header.empty() && !origin) return plain_error(403, "this request came from a page of another site");
   const bool is_own = !origin || *origin == origin_of(fmt::format("http://{}", request.header("host"))) ||
                       std::find(own_origins.begin(), own_origins.end(), *origin) != own_origins.end();
   if (!is_own) {
-    return plain_error(403,
-                       fmt::format("a page of {0} sent this, which is not an address of this server; if it "
-                                   "is, start the monitor with --url {0}",
-                                   *origin));
+    return plain_error(403, fmt::format("this request came from a page at {0}, which is not a known address "
+                                        "of this server; if it is one, start the monitor with --url {0}",
+                                        *origin));
   }
   if (site.empty() || site == "same-origin" || site == "none") return std::nullopt;
-  return plain_error(403, "the page of another site sent this");
+  return plain_error(403, "this request came from a page of another site");
 }
 
 }  // namespace goodput

@@ -35,7 +35,7 @@ bool is_known_encoding(std::string_view encoding) {
 }
 
 HttpResponse no_room() {
-  HttpResponse response = plain_error(429, "too much was pushed that is not analysed yet");
+  HttpResponse response = plain_error(429, "too many pushed rows are waiting to be read; try again later");
   response.headers.emplace_back("Retry-After", "5");
   return response;
 }
@@ -65,21 +65,22 @@ bool PushIntake::is_push_path(std::string_view path) {
 
 std::optional<HttpResponse> PushIntake::refuse(const HttpRequest& request) const {
   if (request.method != "POST") {
-    HttpResponse refusal = plain_error(405, "ops are pushed: POST");
+    HttpResponse refusal = plain_error(405, "only POST is allowed here");
     refusal.headers.emplace_back("Allow", "POST");
     return refusal;
   }
   if (!is_job_name(job_of(request.path))) {
-    return plain_error(400, "a job is called by 1 to 100 of A-Z a-z 0-9 . _ -, the first no dot");
+    return plain_error(
+        400, "a job name must be 1 to 100 characters from A-Z a-z 0-9 . _ - and must not start with a dot");
   }
   if (!is_known_type(media_type(request.header("content-type")))) {
-    return plain_error(415, "Content-Type is to be text/plain (lines of a raw log) or text/csv");
+    return plain_error(415, "Content-Type must be text/plain (lines of a raw log) or text/csv");
   }
   if (!is_known_encoding(request.header("content-encoding"))) {
-    return plain_error(415, "Content-Encoding is to be gzip, or none");
+    return plain_error(415, "Content-Encoding must be gzip, or be left out");
   }
   if (request.header("idempotency-key").size() > kMostKeyBytes) {
-    return plain_error(400, fmt::format("an Idempotency-Key has {} bytes at most", kMostKeyBytes));
+    return plain_error(400, fmt::format("Idempotency-Key must be at most {} bytes", kMostKeyBytes));
   }
   const auto bytes = parse_integer(request.header("content-length"));
   if (!queue_.has_room(static_cast<std::size_t>(std::max<std::int64_t>(bytes.value_or(1), 1)))) {
@@ -90,7 +91,7 @@ std::optional<HttpResponse> PushIntake::refuse(const HttpRequest& request) const
 }
 
 HttpResponse PushIntake::accept(const HttpRequest& request) const {
-  if (request.body.empty()) return plain_error(400, "nothing was pushed");
+  if (request.body.empty()) return plain_error(400, "the request body is empty");
   CheckedPush push{.job = std::string(job_of(request.path)),
                    .is_csv = is_csv(request),
                    .key = push_key(request.header("idempotency-key")),

@@ -20,7 +20,7 @@ std::string push_key(std::string_view idempotency_key) {
   std::array<unsigned char, EVP_MAX_MD_SIZE> digest{};
   const int made = EVP_Digest(idempotency_key.data(), idempotency_key.size(), digest.data(), nullptr,
                               EVP_sha256(), nullptr);
-  GOODPUT_CHECK(made == 1, "a digest of memory");
+  GOODPUT_CHECK(made == 1, "cannot compute the digest");
   std::string key;
   for (std::size_t i = 0; i < kKeyBytes; ++i) key += fmt::format("{:02x}", digest.at(i));
   return key;

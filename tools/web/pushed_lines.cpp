@@ -68,12 +68,13 @@ Result<std::size_t> PushedLines::read(std::span<char> into) {
   }
   text_bytes_ += count;
   if (text_bytes_ > limits_.text_bytes) {
-    return Error{fmt::format("decompressed it is more than {} bytes; push it in parts", limits_.text_bytes)};
+    return Error{fmt::format("the rows are more than {} bytes when decompressed; push them in parts",
+                             limits_.text_bytes)};
   }
   if (decompressor_ != nullptr && text_bytes_ > limits_.ratio_free_bytes &&
       text_bytes_ / limits_.ratio > body_.size()) {
-    return Error{
-        fmt::format("it decompresses to more than {} times its bytes, which no profile does", limits_.ratio)};
+    return Error{fmt::format("the body decompresses to more than {} times its size, which no profile does",
+                             limits_.ratio)};
   }
   return count;
 }
@@ -86,14 +87,15 @@ Result<std::size_t> PushedLines::decompress(std::span<char> into) {
     read_ += progress.read;
     in_part_ = !progress.part_ended;
     if (progress.written != 0) return progress.written;
-    if (is_stuck) return Error{fmt::format("{} data ends early", decompressor_->name())};
+    if (is_stuck)
+      return Error{fmt::format("{} data ends early: the body is truncated", decompressor_->name())};
   }
   return 0;
 }
 
 Status PushedLines::begin_part() {
   if (!decompressor_->begins_part(static_cast<unsigned char>(body_[read_]))) {
-    return Error{fmt::format("{0} data is damaged: what follows its first part is no {0} data",
+    return Error{fmt::format("the {0} data is damaged: something other than {0} follows its first part",
                              decompressor_->name())};
   }
   decompressor_->restart();

@@ -104,8 +104,8 @@ RequestParser::~RequestParser() = default;
 Result<RequestHead> RequestParser::read_head(std::string_view head) {
   if (has_folded_line(head)) {
     return Error{
-        "a line of the head begins with a blank or a tab; a header that is continued on the next line is not "
-        "accepted: send each header on one line"};
+        "a header line begins with a space or a tab; continued headers are not accepted, so send each header "
+        "on one line"};
   }
   boost::beast::error_code code;
   const std::size_t used = beast_->put(boost::asio::buffer(head.data(), head.size()), code);

@@ -24,7 +24,7 @@ void add_fields(const RequestHead& head, HttpRequest& request) {
 
 Refusal refused_method(const std::string& method) {
   if (method == "GET" || method == "HEAD" || method == "POST") return std::nullopt;
-  HttpResponse refusal = plain_error(405, "only GET, HEAD and POST are known");
+  HttpResponse refusal = plain_error(405, "only GET, HEAD and POST are allowed");
   refusal.headers.emplace_back("Allow", "GET, HEAD, POST");
   return refusal;
 }
@@ -32,14 +32,15 @@ Refusal refused_method(const std::string& method) {
 Refusal refused_host(const HttpRequest& request, const RequestRules& rules) {
   const std::string name = host_name(request.header("host"));
   if (name.empty())
-    return plain_error(400, "the header Host, or an absolute target beside it, is to name this server, once");
+    return plain_error(400,
+                       "the request must name this server exactly once, in the Host header or in an absolute "
+                       "request target");
   const bool is_ours =
       rules.hosts.empty() || std::find(rules.hosts.begin(), rules.hosts.end(), name) != rules.hosts.end();
   if (is_ours) return std::nullopt;
-  return plain_error(421,
-                     fmt::format("{0} is not a name of this server; if people reach it by that name, start "
-                                 "the monitor with --url https://{0} (or http)",
-                                 name));
+  return plain_error(421, fmt::format("{0} is not a name of this server; if users reach it by that name, "
+                                      "start the monitor with --url https://{0} (or http)",
+                                      name));
 }
 
 // The target in origin form. The authority of one in absolute form stands for Host; a Host that is damaged
@@ -55,10 +56,10 @@ std::string take_authority(const std::string& target, HttpRequest& request) {
 Refusal refused_body(const RequestHead& head, const HttpRequest& request, const RequestRules& rules) {
   const bool has_body = head.is_chunked || head.content_length.value_or(0) != 0;
   if (!has_body) return std::nullopt;
-  if (request.method != "POST") return plain_error(400, "only POST comes with a body");
-  if (rules.body_bytes == 0) return plain_error(413, "this server takes no bodies");
+  if (request.method != "POST") return plain_error(400, "only POST requests may have a body");
+  if (rules.body_bytes == 0) return plain_error(413, "this server does not accept request bodies");
   if (head.content_length.value_or(0) > rules.body_bytes) {
-    return plain_error(413, fmt::format("a body has {} bytes at most", rules.body_bytes));
+    return plain_error(413, fmt::format("a request body must be at most {} bytes", rules.body_bytes));
   }
   return std::nullopt;
 }
@@ -66,13 +67,13 @@ Refusal refused_body(const RequestHead& head, const HttpRequest& request, const 
 Refusal refused_expectation(const HttpRequest& request) {
   const std::string_view expectation = request.header("expect");
   if (expectation.empty() || equals_lower("100-continue", expectation)) return std::nullopt;
-  return plain_error(417, "only 100-continue can be expected");
+  return plain_error(417, "the Expect header must be 100-continue");
 }
 
 Refusal first_refusal(const HttpRequest& request, const RequestRules& rules) {
   if (Refusal refusal = refused_method(request.method)) return refusal;
   if (Refusal refusal = refused_host(request, rules)) return refusal;
-  if (request.path.empty()) return plain_error(400, "the target of the request is no plain path and query");
+  if (request.path.empty()) return plain_error(400, "the request target must be a plain path and query");
   if (request.method != "POST") return std::nullopt;
   return refuse_other_site(request, rules.origins);
 }

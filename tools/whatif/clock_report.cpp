@@ -36,7 +36,8 @@ std::string clock_row(const Clock& clock) {
   std::string row = fmt::format("              {:<20} {:>11}", clock.name, clock_time(clock.offset_s));
   if (clock.drift) row += fmt::format("   {:+.1f} ppm", 1e6 * *clock.drift);
   for (const ClockJump& jump : clock.jumps)
-    row += fmt::format("   {} to {} at step {}", clock_time(jump.from_s), clock_time(jump.to_s), jump.step);
+    row += fmt::format("   jumps from {} to {} at step {}", clock_time(jump.from_s), clock_time(jump.to_s),
+                       jump.step);
   return row + '\n';
 }
 

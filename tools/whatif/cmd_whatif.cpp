@@ -93,78 +93,84 @@ class WhatIfCommand final : public Command {
   void add_inputs(Options& options) {
     options
         .add("trace", load_.files.paths, "TRACE...",
-             "Trace files of one job (one a host, or one for all), or its folder; format from content")
+             "Trace files of one job (one per host, or one for all), or their folder")
         .input()
         .required();
     options
         .add("--meta", load_.files.metadata_path, "FILE",
-             "Job metadata, YAML or JSON (default: meta.yaml in the folder, else inferred from the rows)")
+             "Job metadata, YAML or JSON (default: meta.yaml in the folder, else inferred from the trace)")
         .input();
     options
         .add("--format", load_.files.format, "NAME",
-             "Format of the traces (default: from content; see goodput list formats)")
+             "Format of the traces (default: detected from the content; see goodput list formats)")
         .one_of(names_of(op_trace_formats()));
-    options.add("--steps", load_.steps, "LIST", "Analyse these steps only, for example 12,20-23");
+    options.add("--steps", load_.steps, "LIST", "Analyze only these steps, for example 12,20-23");
     add_cleaning_options(options, load_.files);
     add_kineto_options(options, load_.files);
     options
         .add("--align-clocks", align_clocks_, "auto|on|off",
-             "Take offsets between the workers' clocks off their times; auto: when one is beyond 5 ms "
-             "(default auto; --compat-json: off)")
+             "Correct clock offsets between workers; auto: only if one exceeds 5 ms (default auto; with "
+             "--compat-json: off)")
         .one_of(kClockAlignments);
   }
 
   void add_questions(Options& options) {
-    options.add("--decompose-threshold", threshold_, "X",
-                fmt::format("Attribute late launches from this launch slowdown on; --compat-json leaves out "
-                            "every attribution below it (default {})",
-                            threshold_));
+    options.add(
+        "--decompose-threshold", threshold_, "X",
+        fmt::format("Minimum launch slowdown at which late launches are attributed; --compat-json omits "
+                    "all attributions below it (default {})",
+                    threshold_));
     options
         .add("--causes", causes_, "likely|all",
-             "all: also print why each other cause was ruled out (default likely)")
+             "Causes to explain; all: also print why each other cause was ruled out (default likely)")
         .one_of(kCauses);
     options
         .add("--fix", fix_, "SELECTOR",
              fmt::format(
                  "Predict the step time with these ops ideal, for example 'stage=3' or "
-                 "'worker=2:3&step=10-20', or without a cause (cause={}); repeated: all of them. Keys: "
-                 "optype, stage, dp, worker, step, mb",
+                 "'worker=2:3&step=10-20', or without a cause (cause={}). Keys: optype, stage, dp, worker, "
+                 "step, mb. Repeatable: selectors are combined",
                  fmt::join(remedied_causes(), ", ")))
         .one_value_each();
     options
         .add("--keep", keep_, "SELECTOR",
-             "Predict the step time with all ops ideal but these; repeated: any of them")
+             "Predict the step time with all ops ideal except these; repeatable: selectors are combined")
         .one_value_each();
   }
 
   void add_outputs(Options& options) {
-    options.add("--heatmap", paths_.heatmap, "FILE", "Draw the workers' slowdowns, as .svg or .png").output();
+    options
+        .add("--heatmap", paths_.heatmap, "FILE",
+             "Draw a heat map of the workers' slowdowns, as .svg or .png")
+        .output();
     options
         .add("--heatmap-step", paths_.heatmap_step, "FILE",
-             "Draw the workers' slowdowns in every step side by side, as .svg or .png")
+             "Draw heat maps of the workers' slowdowns, one per step, as .svg or .png")
         .output();
     options.add("--heatmap-steps", heatmap_steps_, "LIST",
-                "Draw these steps in --heatmap-step, for example 12,20-23 (default: all, at most 40)");
+                "Steps to draw with --heatmap-step, at most 40, for example 12,20-23 (default: all steps)");
     options
         .add("--heatmap-axes", heatmap_axes_, "AXES",
-             "dp-down: data-parallel ranks down, stages across (default); dp-across: the other way round")
+             "dp-down: one row per data-parallel rank, one column per stage (default); dp-across: rows and "
+             "columns swapped")
         .one_of(kHeatmapAxes);
     options.add_flag("--per-step", per_step_, "Add every worker's slowdown in every step to --json");
     options
         .add("--per-step-table", paths_.per_step_table, "FILE",
-             "The same as a table, a row a step and worker, as .csv, .csv.gz or .parquet: for large jobs")
+             "Write each worker's slowdown in each step as a table (.csv, .csv.gz or .parquet); for large "
+             "jobs this is smaller than the output of --per-step")
         .output();
     options
         .add("--timeline", paths_.timeline, "FILE.json.gz",
-             "Write the recorded steps as a Chrome trace, for Perfetto")
+             "Write the recorded steps as a Chrome trace for Perfetto")
         .output();
     options
         .add("--ideal-timeline", paths_.ideal_timeline, "FILE.json.gz",
-             "The same for the steps without stragglers")
+             "Write the steps without stragglers as a Chrome trace for Perfetto")
         .output();
     options
         .add("--compat-json", paths_.compat_json, "FILE",
-             "Write the result with the reference artifact's keys; - for stdout")
+             "Write the result with the JSON keys of the what-if paper's artifact; - for stdout")
         .output();
   }
 
@@ -175,9 +181,8 @@ class WhatIfCommand final : public Command {
     if (paths_.compat_json.empty()) return Ok{};
     if (load_.clocks == ClockAlignment::kOn) {
       return Error{
-          "--align-clocks on goes with no --compat-json, whose answers are those of the times as recorded; "
-          "run "
-          "them apart"};
+          "--align-clocks on and --compat-json cannot be used together, because --compat-json analyzes the "
+          "times as recorded; run them separately"};
     }
     load_.clocks = ClockAlignment::kOff;
     return Ok{};
@@ -185,23 +190,25 @@ class WhatIfCommand final : public Command {
 
   [[nodiscard]] Status check_options(const CommandContext& context) const {
     if (!(threshold_ >= 0 && std::isfinite(threshold_))) {
-      return Error{"--decompose-threshold wants a number from 0 on, for example 1.03"};
+      return Error{"--decompose-threshold must be a number of 0 or more, for example 1.03"};
     }
     for (const OutputPath& file :
          {OutputPath{"--timeline", paths_.timeline}, OutputPath{"--ideal-timeline", paths_.ideal_timeline}}) {
-      if (file.path == "-") return Error{fmt::format("{} wants a file, not stdout", file.option)};
+      if (file.path == "-") return Error{fmt::format("{} must be a file, not stdout", file.option)};
     }
     for (const std::string& path : {paths_.heatmap, paths_.heatmap_step}) {
       if (!path.empty()) GOODPUT_TRY_STATUS(check_heatmap_path(path));
     }
     if (!heatmap_steps_.empty() && paths_.heatmap_step.empty()) {
-      return Error{"--heatmap-steps says which steps --heatmap-step draws; add --heatmap-step FILE.svg"};
+      return Error{"--heatmap-steps applies only to --heatmap-step; add --heatmap-step FILE.svg"};
     }
     if (!heatmap_axes_.empty() && paths_.heatmap.empty() && paths_.heatmap_step.empty()) {
-      return Error{"--heatmap-axes says how heat maps are drawn; add --heatmap or --heatmap-step FILE.svg"};
+      return Error{
+          "--heatmap-axes applies only to heat maps; add --heatmap FILE.svg or --heatmap-step FILE.svg"};
     }
     if (per_step_ && context.options.json_path.empty()) {
-      return Error{"--per-step adds to the JSON result; add --json FILE, or write --per-step-table FILE"};
+      return Error{
+          "--per-step applies only to --json; add --json FILE, or use --per-step-table FILE instead"};
     }
     if (!paths_.per_step_table.empty()) GOODPUT_TRY_STATUS(check_worker_table_path(paths_.per_step_table));
     GOODPUT_TRY_STATUS(axes());
@@ -276,7 +283,7 @@ class WhatIfCommand final : public Command {
 
 CommandInfo command_whatif() {
   return {.name = "whatif",
-          .summary = "what stragglers cost a recorded job, and whose fault it is",
+          .summary = "Analyze what stragglers cost a recorded job, and what causes them",
           .example =
               "goodput whatif trace.parquet --meta meta.yaml\n"
               "goodput whatif logs/pretraining\n"

@@ -47,8 +47,9 @@ Result<std::vector<std::size_t>> chosen_steps(const std::vector<std::int64_t>& s
     if (named) chosen.push_back(i);
   }
   if (chosen.empty()) {
-    return Error{fmt::format("no step to draw is in {}; {} steps are analysed, from {} to {}", list,
-                             steps.size(), steps.front(), steps.back())};
+    return Error{
+        fmt::format("--heatmap-steps {}: no such step was analyzed; there are {} steps, from {} to {}", list,
+                    steps.size(), steps.front(), steps.back())};
   }
   return chosen;
 }
@@ -96,8 +97,8 @@ Result<HeatmapStrip> step_heatmaps(const Analysis& analysis, const std::string& 
   const WorkerGrid& grid = analysis.grid;
   GOODPUT_TRY(const std::vector<std::size_t> chosen, chosen_steps(result.steps, list));
   HeatmapStrip strip;
-  strip.title = fmt::format("{}: slowdown that each worker alone causes, by step", analysis.job.trial_name);
-  strip.subtitle = fmt::format("{} of {} steps; all steps together: S = {:.3f}", chosen.size(),
+  strip.title = fmt::format("{}: slowdown caused by each worker alone, by step", analysis.job.trial_name);
+  strip.subtitle = fmt::format("{} of {} steps; S = {:.3f} over all steps", chosen.size(),
                                result.steps.size(), result.slowdown);
   strip.dp = static_cast<std::size_t>(grid.dp_size);
   strip.pp = static_cast<std::size_t>(grid.pp_size);

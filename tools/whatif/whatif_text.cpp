@@ -81,9 +81,9 @@ void write_numbers(Page& page, const Analysis& analysis) {
   page.line("  slowdown    {:>9.3f}   S: {:.1f} % of the time is lost to stragglers", result.slowdown,
             std::max(0.0, 100 * result.waste()));
   page.line("  mean step   {:>9.3f} s recorded", mean(result.base_s));
-  page.line("              {:>9.3f} s replayed without launch delays (the replay differs by {:.1f} %)",
+  page.line("              {:>9.3f} s replayed without launch delays ({:.1f} % off the recording)",
             mean(result.nodelay.span_s), 100 * result.discrepancy);
-  page.line("              {:>9.3f} s if no operation were slower than ideal", result.ideal_span_s);
+  page.line("              {:>9.3f} s ideal, without stragglers", result.ideal_span_s);
   const std::vector<std::size_t> by_slowdown = largest(result.step_slowdown, result.step_slowdown.size());
   const std::size_t best = by_slowdown.back();
   const std::size_t worst = by_slowdown.front();
@@ -91,18 +91,20 @@ void write_numbers(Page& page, const Analysis& analysis) {
             result.steps[best], result.step_slowdown[worst], result.steps[worst]);
   if (result.step_slowdown[best] < kFasterThanIdeal)
     page.line(
-        "              a step with S below 1 is faster than the ideal: its operations took less than their "
-        "mean");
+        "              S below 1: the step was faster than the ideal step, whose operations take their mean "
+        "time");
   if (analysis.message_share >= kMessagesWorthALine)
-    page.line("  messages    {:>9.1f} % of the step, between stages; S does not show what all replicas share",
-              100 * analysis.message_share);
+    page.line(
+        "  messages    {:>9.1f} % of the step goes to messages between stages; S omits delays that all "
+        "replicas share",
+        100 * analysis.message_share);
   page.append(clock_text(analysis));
   if (result.discrepancy >= kTrustedDiscrepancy) {
     page.line(
-        "  warning: the replay differs from the recording by {:.1f} % (5 % or more), so dependencies or "
-        "launch",
+        "  warning: the replay differs from the recording by {:.1f} % (5 % or more): the trace does not show",
         100 * result.discrepancy);
-    page.line("           delays that the trace does not show matter here; treat all figures with care");
+    page.line(
+        "           some dependencies or launch delays that matter here; treat all figures with caution");
   }
 }
 
@@ -127,7 +129,7 @@ void write_attribution(Page& page, const Analysis& analysis) {
   for (std::size_t w = 0; w < result.worker_slowdown.size(); ++w) {
     workers.push_back(worker_name(analysis.grid, w));
   }
-  page.line("Slowdown that each part causes alone, with all else ideal");
+  page.line("Slowdown caused by each part alone, with everything else ideal");
   write_contributors(page, "op type", result.blocking.by_optype.slowdown, result.blocking.by_optype.labels);
   if (!is_by_rank(analysis.grid) || analysis.grid.pp_size > 1)
     write_contributors(page, "stage", result.blocking.by_stage.slowdown,
@@ -138,7 +140,7 @@ void write_attribution(Page& page, const Analysis& analysis) {
   write_contributors(page, "worker", result.worker_slowdown, workers);
   if (result.launch) {
     page.blank();
-    page.line("Slowdown that late launches of each part cause alone (all together: {:.3f})",
+    page.line("Slowdown if only one part of the job launched late (all parts together: {:.3f})",
               result.launch_slowdown);
     write_contributors(page, "op type", result.launch->by_optype.slowdown, result.launch->by_optype.labels);
     write_contributors(page, "stage", result.launch->by_stage.slowdown,
@@ -152,8 +154,7 @@ void write_attribution(Page& page, const Analysis& analysis) {
 void write_ranks(Page& page, const Analysis& analysis) {
   constexpr std::size_t kRanks = 8;
   const WhatIf& result = analysis.whatif;
-  page.line(
-      "Ranks by the slowdown that each causes alone; extra work per step, over the median of its peers");
+  page.line("Slowest ranks: slowdown caused by each alone; extra work per step over the median of its peers");
   for (const std::size_t worker : largest(result.worker_slowdown, kRanks)) {
     const std::optional<double>& extra = analysis.rank_work->extra_s[worker];
     std::string places;
@@ -167,7 +168,7 @@ void write_ranks(Page& page, const Analysis& analysis) {
               places);
   }
   if (result.worker_slowdown.size() > kRanks)
-    page.line("  {} more ranks: --json", result.worker_slowdown.size() - kRanks);
+    page.line("  {} more ranks (see --json)", result.worker_slowdown.size() - kRanks);
 }
 
 std::string fix_options(const RootCause& cause) {
@@ -175,14 +176,14 @@ std::string fix_options(const RootCause& cause) {
   std::string text;
   for (std::size_t i = 0; i < std::min(kShown, cause.fix.size()); ++i)
     text += fmt::format("{}--fix '{}'", i > 0 ? " " : "", cause.fix[i]);
-  if (cause.fix.size() > kShown) text += fmt::format(" and {} more (--json)", cause.fix.size() - kShown);
+  if (cause.fix.size() > kShown) text += fmt::format(" and {} more (see --json)", cause.fix.size() - kShown);
   return text;
 }
 
 void write_likely(Page& page, const Analysis& analysis) {
   const auto count = std::ranges::count_if(analysis.causes, &RootCause::likely);
   if (count == 0) return;
-  page.line("{} (gain: the step time over the step time with the fix)",
+  page.line("{} (gain: step time divided by step time with the fix)",
             count == 1 ? "Likely cause" : "Likely causes");
   for (const RootCause& cause : analysis.causes) {
     if (!cause.likely) continue;
@@ -192,7 +193,7 @@ void write_likely(Page& page, const Analysis& analysis) {
     page.line("  {:<18} {:>7}  {}", "", "try", fix_options(cause));
   }
   if (count > 1)
-    page.line("  Gains overlap, so they do not add up: --fix with several selectors shows their joint gain.");
+    page.line("  Gains overlap, so they do not add up; repeat --fix to see their combined gain.");
   page.blank();
 }
 
@@ -220,7 +221,7 @@ void write_interventions(Page& page, const Analysis& analysis) {
   page.line("Interventions");
   for (const Intervention& intervention : analysis.interventions) {
     const bool fixes = !intervention.fix.empty();
-    page.line("  {} {}: {:.3f} s per step, speed-up {:.3f}x", fixes ? "fix" : "keep only",
+    page.line("  {} {}: {:.3f} s per step, speedup {:.3f}x", fixes ? "fix" : "keep only",
               fmt::join(fixes ? intervention.fix : intervention.keep, " or "), intervention.jct_s,
               intervention.speedup);
   }
@@ -230,8 +231,8 @@ void write_interventions(Page& page, const Analysis& analysis) {
 
 Heatmap worker_heatmap(const Analysis& analysis) {
   Heatmap heatmap;
-  heatmap.title = fmt::format("{}: slowdown that each worker alone causes", analysis.job.trial_name);
-  heatmap.subtitle = fmt::format("all of them together: S = {:.3f}", analysis.whatif.slowdown);
+  heatmap.title = fmt::format("{}: slowdown caused by each worker alone", analysis.job.trial_name);
+  heatmap.subtitle = fmt::format("all workers together: S = {:.3f}", analysis.whatif.slowdown);
   heatmap.dp = static_cast<std::size_t>(analysis.grid.dp_size);
   heatmap.pp = static_cast<std::size_t>(analysis.grid.pp_size);
   heatmap.slowdown = analysis.whatif.worker_slowdown;
@@ -268,7 +269,7 @@ std::string whatif_text(const Analysis& analysis, const WhatIfTextOptions& optio
     page.append(heatmap_text(worker_heatmap(analysis), drawing));
   }
   page.blank();
-  page.line("The steps themselves, in Perfetto: --timeline recorded.json.gz --ideal-timeline ideal.json.gz");
+  page.line("To see the steps in Perfetto: --timeline recorded.json.gz --ideal-timeline ideal.json.gz");
   return page.take();
 }
 

@@ -55,8 +55,8 @@ TEST_CASE("merge calibrations: tables of the first count, of the second those it
   CHECK(merged.calibration.ops[1].source == "their file");  // the table has none of its own
   CHECK(merged.from_second.tables == 1);
   CHECK(merged.from_second.known == 1);
-  CHECK(merged.calibration.source == "1 table of b.json: their file");
-  CHECK(merged.calibration.method.notes == "1 table of b.json (NVIDIA H200)");
+  CHECK(merged.calibration.source == "1 table from b.json: their file");
+  CHECK(merged.calibration.method.notes == "1 table from b.json (NVIDIA H200)");
 }
 
 TEST_CASE("merge calibrations: machine, run and method are of the first, and so are numbers that both have") {
@@ -83,9 +83,9 @@ TEST_CASE("merge calibrations: machine, run and method are of the first, and so 
   CHECK(result.checks[1].name == "another step");
   REQUIRE(result.assumed.size() == 2);
   CHECK(result.assumed[0] == first.assumed[0]);
-  CHECK(result.licence == "1 check, 1 assumed number, 1 ceiling of b.json: CC0");
+  CHECK(result.licence == "1 check, 1 assumed value, 1 ceiling from b.json: CC0");
   CHECK(result.method.notes ==
-        "-; 1 check, 1 assumed number, 1 ceiling of b.json (NVIDIA H200, 2026-01-01T00:00:00Z, revision "
+        "-; 1 check, 1 assumed value, 1 ceiling from b.json (NVIDIA H200, 2026-01-01T00:00:00Z, revision "
         "other)");
   CHECK(read_back(result) == result);
 }
@@ -112,7 +112,7 @@ TEST_CASE("merge calibrations: a licence that both have is said once, one that t
   second.licence.clear();
   CHECK(merge_calibrations(first, second, "b.json")->calibration.licence == "CC0");
   second.licence = "MIT";
-  CHECK(merge_calibrations(first, second, "b.json")->calibration.licence == "CC0; 1 table of b.json: MIT");
+  CHECK(merge_calibrations(first, second, "b.json")->calibration.licence == "CC0; 1 table from b.json: MIT");
 }
 
 TEST_CASE("merge calibrations: tiers stay what they are") {
@@ -121,7 +121,7 @@ TEST_CASE("merge calibrations: tiers stay what they are") {
   std::size_t literature = 0;
   for (const Measurement& table : merged.ops) literature += table.tier == Tier::kLiterature ? 1 : 0;
   CHECK(literature == shipped_calibration().ops.size() - 1);  // both have the plain gemm of 4096 x 4096
-  CHECK(merged.licence == "20 tables of h200-public.json: Apache-2.0");
+  CHECK(merged.licence == "20 tables from h200-public.json: Apache-2.0");
   CHECK(read_back(merged) == merged);
 }
 
@@ -132,7 +132,7 @@ TEST_CASE("merge calibrations: another GPU, or a part of one, is refused") {
   const Error other = merge_calibrations(first, second, "b.json").error();
   CHECK(
       other.message() ==
-      R"(/machine/gpu: is "NVIDIA H100", but the tables it is to go with are of "NVIDIA H200"; only those of one GPU are merged)");
+      R"(/machine/gpu: is "NVIDIA H100", but the first file was measured on "NVIDIA H200"; only tables of the same GPU can be merged)");
   second = first;
   second.machine.multiprocessors = 60;
   CHECK(merge_calibrations(first, second, "b.json").error().where.pointer == "/machine/sm");

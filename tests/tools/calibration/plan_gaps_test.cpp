@@ -100,10 +100,10 @@ TEST_CASE("plan gaps: a table of the very op closes its gap, and no other") {
 TEST_CASE("plan gaps: collectives over nodes are of tables inside nodes, or none") {
   const PlanGaps gaps =
       find_plan_gaps(shipped_plan("mixtral-8x7b-h100"), shipped_calibration(), 0, 2).value();
-  const PlanGap* over_nodes = gap_named(gaps, "reduce_scatter: 16 GPUs, 8 a node");
+  const PlanGap* over_nodes = gap_named(gaps, "reduce_scatter: 16 GPUs, 8 per node");
   REQUIRE(over_nodes != nullptr);
   CHECK(over_nodes->work.coverage == TableCoverage::kInNodes);
-  const PlanGap* send = gap_named(gaps, "send_recv: 2 GPUs, 1 a node");
+  const PlanGap* send = gap_named(gaps, "send_recv: 2 GPUs, 1 per node");
   REQUIRE(send != nullptr);
   CHECK(send->work.coverage == TableCoverage::kNone);
 }
@@ -118,21 +118,22 @@ TEST_CASE("plan gaps: a file without tables misses all that is asked") {
 
 TEST_CASE("plan gaps: where nothing is missing it says so") {
   const PlanGaps none{.step = from_seconds(1)};
-  CHECK(plan_gaps_text(none, "p.json") == "Nothing is missing: every op of a step of p.json has its table\n");
+  CHECK(plan_gaps_text(none, "p.json") ==
+        "Nothing is missing: every op in a step of p.json has its own table.\n");
   CHECK(plan_gaps_json(none, "p.json").dump() ==
         R"({"file":"p.json","step_s":1.0,"share":0.0,"missing":[]})");
 }
 
 TEST_CASE("plan gaps: work is named by what a table of it would be of") {
   AskedWork work{.kind = AskedWork::Kind::kGemm, .n = 8, .k = 4, .batch = 2, .precision = Precision::kFp8};
-  CHECK(work.name() == "gemm: n 8, k 4, fp8, 2 at once");
+  CHECK(work.name() == "gemm: n 8, k 4, fp8, batch of 2");
   work.batch = 1;
   work.precision = Precision::kFp32;
   CHECK(work.name() == "gemm: n 8, k 4, fp32");
   work = {
       .kind = AskedWork::Kind::kCollective, .collective = Collective::kAllToAll, .ranks = 4, .per_node = 8};
-  CHECK(work.name() == "all_to_all: 4 GPUs, 4 a node");
-  CHECK(AskedWork{}.name() == "kernels that move memory");
+  CHECK(work.name() == "all_to_all: 4 GPUs, 4 per node");
+  CHECK(AskedWork{}.name() == "memory-bound kernels");
 }
 
 TEST_CASE("plan gaps: products that differ in what they sum over are one work") {

@@ -126,10 +126,9 @@ TEST_CASE("heat map strip: more cells than a viewer shows are refused") {
       (std::filesystem::temp_directory_path() / ("goodput_strip_test_" + std::to_string(getpid()))).string();
   const Status status = write_heatmap(strip, path, "steps.svg");
   REQUIRE_FALSE(status.has_value());
-  CHECK(
-      status.error().message() ==
-      "steps.svg: 40 heat maps of 1024 x 16 workers are too many cells to look at (655360, at most 500000); "
-      "draw fewer steps");
+  CHECK(status.error().message() ==
+        "steps.svg: 40 heat maps of 1024 x 16 workers have too many cells to draw (655360, at most 500000); "
+        "draw fewer steps");
   CHECK_FALSE(std::filesystem::exists(path));
 }
 

@@ -150,7 +150,8 @@ TEST_CASE("heat map text: a table with marks that needs no colour") {
         "stage     0     1     2\n"
         "dp 0   1.00  0.99  1.50*\n"
         "dp 1   1.97* 1.40     -\n"
-        "1.00: nothing lost; worst: 1.97 at dp 1, stage 0; *: loses at least half as much as the worst\n");
+        "1.00: no time lost; worst: 1.97 at dp 1, stage 0; *: loses at least half as much as the worst "
+        "worker\n");
 }
 
 TEST_CASE("heat map text: nobody is marked when hardly anything is lost") {
@@ -158,7 +159,7 @@ TEST_CASE("heat map text: nobody is marked when hardly anything is lost") {
         "Slowdown by worker\n"
         "stage     0\n"
         "dp 0   1.01\n"
-        "1.00: nothing lost; worst: 1.01 at dp 0, stage 0\n");
+        "1.00: no time lost; worst: 1.01 at dp 0, stage 0\n");
 }
 
 TEST_CASE("heat map text: of many dp ranks those that matter are shown, and what the others have is said") {
@@ -175,8 +176,9 @@ TEST_CASE("heat map text: of many dp ranks those that matter are shown, and what
         "dp 7    1.01  1.90*\n"
         "dp 498  1.50* 1.00\n"
         "dp 499  1.50* 1.00\n"
-        "497 more dp ranks not shown: 1.00 to 1.50\n"
-        "1.00: nothing lost; worst: 1.90 at dp 7, stage 1; *: loses at least half as much as the worst\n");
+        "497 more dp ranks not shown, with slowdowns of 1.00 to 1.50\n"
+        "1.00: no time lost; worst: 1.90 at dp 7, stage 1; *: loses at least half as much as the worst "
+        "worker\n");
 }
 
 TEST_CASE("heat map text: many stages are drawn in bands of equal width that fit") {
@@ -360,8 +362,7 @@ TEST_CASE("heat map: the name of the file decides what is written") {
   CHECK(write("map.png") == *heatmap_png(uniform(2, 2)));
   const Status status = write_heatmap(uniform(2, 2), path, "map.pdf");
   REQUIRE_FALSE(status.has_value());
-  CHECK(status.error().message() ==
-        "map.pdf: a heat map is written as .svg or .png; name the file accordingly");
+  CHECK(status.error().message() == "map.pdf: the name of a heat map file must end in .svg or .png");
   CHECK_FALSE(std::filesystem::exists(path));
 }
 

@@ -84,41 +84,41 @@ TEST_CASE("baseline: files that do not belong together are refused") {
   const BaselineFiles files(small_baseline());
   files.write_trials("figure,0,1\na/ds/goodput,0.5,0.5\n\"a/one \"\"two\"\", three/goodput\",0.1,0.1\n");
   CHECK(files.fault() ==
-        "baseline.trials.csv: the trials of \"a/ds/goodput\" are not those that baseline.json speaks of: "
-        "take both files from one place, or remove them and --update makes them anew");
+        "baseline.trials.csv: the trials of \"a/ds/goodput\" do not match baseline.json; take both files "
+        "from the same commit, or remove them and run --update");
   files.write_trials("figure,0,1\na/ds/goodput,0.5,0.25\n");
-  CHECK(
-      files.fault() ==
-      "baseline.trials.csv: the trials of \"a/one \"two\", three/goodput\" are not those that "
-      "baseline.json speaks of: take both files from one place, or remove them and --update makes them anew");
+  CHECK(files.fault() ==
+        "baseline.trials.csv: the trials of \"a/one \"two\", three/goodput\" do not match baseline.json; "
+        "take both files from the same commit, or remove them and run --update");
   files.write_trials("figure,0,1\nc/goodput,1,1\n");
-  CHECK(files.fault() == "baseline.trials.csv:2: the baseline beside it has no figure \"c/goodput\"");
+  CHECK(files.fault() == "baseline.trials.csv:2: the baseline next to it has no figure \"c/goodput\"");
   files.write_trials("figure,0,1\na/ds/goodput,0.5,high\n");
-  CHECK(files.fault() == "baseline.trials.csv:2: trial 1 is \"high\", want a number");
+  CHECK(files.fault() == "baseline.trials.csv:2: trial 1 must be a number, not \"high\"");
   files.write_trials("figure,0,1\na/ds/goodput,0.5,1e301\n");
-  CHECK(files.fault() == "baseline.trials.csv:2: trial 1 is \"1e301\", want a number");
+  CHECK(files.fault() == "baseline.trials.csv:2: trial 1 must be a number, not \"1e301\"");
   files.write_trials("figure\n\"a\n");
-  CHECK(files.fault() == "baseline.trials.csv:2: a quote is not closed before the end of its field");
+  CHECK(files.fault() == "baseline.trials.csv:2: a field has an opening quote without a closing quote");
   fs::remove(trials_path(files.path()));
   CHECK(files.fault() == "baseline.trials.csv: cannot open: No such file or directory");
 }
 
 TEST_CASE("baseline: what is none says how to make one") {
   const BaselineFiles files(small_baseline());
-  const std::string remedy = "; remove it, then `goodput check SUITE --baseline FILE --update` makes one";
+  const std::string remedy =
+      "; remove it and make a new one with `goodput check SUITE --baseline FILE --update`";
   files.write("{}");
-  CHECK(files.fault() == "baseline.json: is no baseline: it has no schema" + remedy);
+  CHECK(files.fault() == "baseline.json: is not a baseline: it has no schema" + remedy);
   files.write(R"({"schema": "goodput.baseline/2"})");
   CHECK(files.fault() ==
-        "baseline.json: is no baseline: its schema is \"goodput.baseline/2\", and this program reads "
+        "baseline.json: is not a baseline: its schema is \"goodput.baseline/2\", but this program reads "
         "goodput.baseline/1" +
             remedy);
   files.write(R"({"schema": "goodput.baseline/1"})");
-  CHECK(files.fault().starts_with("baseline.json: is no baseline: "));
+  CHECK(files.fault().starts_with("baseline.json: is not a baseline: "));
   files.write(R"({"schema": "goodput.baseline/1", "suite": "x", "seed": -1})");
-  CHECK(files.fault() == "baseline.json: is no baseline: its seed is none" + remedy);
+  CHECK(files.fault() == "baseline.json: is not a baseline: its seed is not a whole number" + remedy);
   files.write(R"({"schema": "goodput.baseline/1", "suite": 3, "seed": 0})");
-  CHECK(files.fault().starts_with("baseline.json: is no baseline: "));
+  CHECK(files.fault().starts_with("baseline.json: is not a baseline: "));
 }
 
 }  // namespace

@@ -49,10 +49,9 @@ TEST_CASE("check headline: a figure that got worse has its unit, its change and 
 }
 
 TEST_CASE("check headline: what moved and should not, what failed and what is slower are named") {
-  CHECK(
-      check_headline(report_of({moved_figure("a/slowdown", Outcome::kChanged, 1.25, 1.5, "exact")})) ==
-      "This change moves 1 of 1 figure that should stay the same: slowdown in run a: 1.25 -> 1.5, +20 % (no "
-      "change is tolerated).");
+  CHECK(check_headline(report_of({moved_figure("a/slowdown", Outcome::kChanged, 1.25, 1.5, "exact")})) ==
+        "This change moves 1 of 1 figure that should stay the same: slowdown in run a: 1.25 -> 1.5, +20 % "
+        "(no change is allowed).");
   CheckedFigure text{.name = "a/verdict", .run = "a", .outcome = Outcome::kChanged, .reason = "is 1, was 2"};
   CHECK(check_headline(report_of({text})) ==
         "This change moves 1 of 1 figure that should stay the same: verdict in run a is 1, was 2.");
@@ -72,7 +71,7 @@ TEST_CASE("check headline: what moved and should not, what failed and what is sl
 
 TEST_CASE("check headline: without a regression it says that nothing is worse, and what is better") {
   const CheckedFigure same = moved_figure("a/step_s", Outcome::kSame, 2, 2, "1 %");
-  CHECK(check_headline(report_of({})) == "There is no figure to compare.");
+  CHECK(check_headline(report_of({})) == "There are no figures to compare.");
   CHECK(check_headline(report_of({same})) == "Nothing is worse: the only figure is the same.");
   CHECK(check_headline(report_of({same, same})) == "Nothing is worse: all 2 figures are the same.");
   CHECK(check_headline(report_of({moved_figure("a/jct_s", Outcome::kBetter, 100, 90, "1 %"), same})) ==
@@ -96,18 +95,15 @@ TEST_CASE("check: what is undecided is one line that says how many figures and w
   report.figures[0].open->needed = 256;
   report.figures[0].open->most = report.figures[1].open->most = 64;
   CHECK(undecided_text(report) ==
-        "2 figures are undecided at 20 trials: --budget-s 200 runs all 64 trials there can be; about 256 "
-        "trials "
+        "2 figures are undecided at 20 trials: --budget-s 200 runs all 64 possible trials; about 256 trials "
         "should decide them.");
   report.figures[0].open = OpenQuestion{Why::kBaselineEnds, 64, 64, {}};
   report.figures[1].open = OpenQuestion{Why::kAllTrials, 4096, 4096, 8192};
   report.figures.push_back(open_figure({Why::kNoTrials, 0, 0, {}}));
   CHECK(undecided_text(report) ==
-        "3 figures are undecided: 1 at 64 trials: more trials would hardly decide it; widen the tolerance; 1 "
-        "at "
-        "4096 trials: about 8192 trials should decide it; 1: the baseline has too few trials to compare; "
-        "renew it "
-        "with --update.");
+        "3 figures are undecided: 1 at 64 trials: more trials are unlikely to decide it; widen the "
+        "tolerance; 1 at 4096 trials: about 8192 trials should decide it; 1: the baseline has too few trials "
+        "to compare; rebuild it with --update.");
 }
 
 TEST_CASE("check: the trials that should decide a figure follow from the width of its interval") {

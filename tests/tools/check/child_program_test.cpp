@@ -27,7 +27,7 @@ TEST_CASE("child program: a signal is 128 and its number") {
 
 TEST_CASE("child program: one that does not end is ended") {
   CHECK(run_child("/bin/sleep", {"100"}, std::chrono::milliseconds(20)).error().message() ==
-        "\"/bin/sleep\" did not end within 0.02 s");
+        "\"/bin/sleep\" did not finish within 0.02 s");
 }
 
 TEST_CASE("child program: what cannot be started says so") {

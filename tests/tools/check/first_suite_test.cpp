@@ -64,7 +64,8 @@ TEST_CASE(
   CHECK(json["runs"]["x"]["metrics"]["goodput"]["tolerance"] == "0.5 % at 95 %");
   CHECK_FALSE(json["runs"]["x"].contains("trials"));
   REQUIRE(suite.notes.size() == 1);
-  CHECK(suite.notes[0] == "x goodput: 64 trials measure a change to within 0.048 %, tolerance 0.5 % at 95 %");
+  CHECK(suite.notes[0] ==
+        "x goodput: 64 trials measure a change to within 0.048 %, so the tolerance is 0.5 % at 95 %");
   const TemporaryFile file("suite.json", suite.json);
   CHECK(read_suite(file.path()).has_value());
 
@@ -123,10 +124,11 @@ TEST_CASE("first suite: a name that no run can have is refused") {
   const std::string longest(65, 'x');
   Script script;
   script.values[longest + "/ds/goodput"] = alternating(0.1);
-  CHECK(first_suite({longest}, ScriptedRunner(script), 1)
-            .error()
-            .message()
-            .ends_with("(65 characters) is no name, want 1 to 64 characters of one line"));
+  CHECK(
+      first_suite({longest}, ScriptedRunner(script), 1)
+          .error()
+          .message()
+          .ends_with("(65 characters) is not a valid name; a name must have 1 to 64 characters on one line"));
 }
 
 TEST_CASE("first suite: scenarios that cannot be told apart or run are refused") {
@@ -134,7 +136,7 @@ TEST_CASE("first suite: scenarios that cannot be told apart or run are refused")
   script.values["x/ds/goodput"] = alternating(0.1);
   const ScriptedRunner runner(script);
   CHECK(first_suite({"x", "there/x.json"}, runner, 1).error().message() ==
-        "--init: two scenarios are called \"x\"");
+        "--init: two scenarios are named \"x\"");
   CHECK(first_suite({"y"}, runner, 1).error().message() == "--init: no policy can run y");
   script.faults["x"] = "x.json: no such file";
   CHECK(first_suite({"x"}, ScriptedRunner(script), 1).error().message() == "x.json: no such file");

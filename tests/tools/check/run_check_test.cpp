@@ -116,7 +116,7 @@ TEST_CASE("check: what is undecided, new or gone is an error only where it is st
   CheckReport report = checked(two_runs(), ScriptedRunner(runner));
   CHECK(figure(report, "a/ds/goodput").outcome == Outcome::kUndecided);
   CHECK(figure(report, "a/ds/goodput").reason ==
-        "64 trials leave it open; the baseline holds no more, --against another goodput runs more");
+        "still open after 64 trials, all that the baseline has; --against another goodput program runs more");
   CHECK(check_headline(report) == "Nothing is known to be worse, but 1 of 3 figures is undecided.");
   CHECK(report.verdict() == "undecided");
   CHECK(exit_code(report) == ExitCode::kOk);
@@ -142,8 +142,7 @@ TEST_CASE("check: when the time is over nothing more is run, and what is open sa
   const CheckReport report = checked(two_runs(), runner, options);
   CHECK(runner.asked() == std::vector<std::string>{"a 0+16", "b 0+0"});
   CHECK(figure(report, "a/ds/goodput").outcome == Outcome::kUndecided);
-  CHECK(figure(report, "a/ds/goodput").reason ==
-        "the time was over after 16 of 64 trials; --budget-s gives more");
+  CHECK(figure(report, "a/ds/goodput").reason == "out of time after 16 of 64 trials; increase --budget-s");
   // Both of a's figures are what they were, which takes 64 trials to say: four times the 60 seconds.
   CHECK(undecided_text(report) ==
         "2 figures are undecided at 16 trials: --budget-s 240 (about 64 trials) should decide them.");
@@ -159,8 +158,7 @@ TEST_CASE(
   options.is_time_over = [] { return true; };
   const CheckReport open = checked(suite, ScriptedRunner(usual()), options);
   CHECK(figure(open, "a/ds/goodput").outcome == Outcome::kUndecided);
-  CHECK(figure(open, "a/ds/goodput").reason ==
-        "the time was over after 16 of 40 trials; --budget-s gives more");
+  CHECK(figure(open, "a/ds/goodput").reason == "out of time after 16 of 40 trials; increase --budget-s");
 }
 
 TEST_CASE("check: another program gives trials beyond the baseline's, until it is decided") {
@@ -197,13 +195,12 @@ TEST_CASE(
   other.values["a/ds/goodput"] = [](std::int64_t trial) { return noise(9, trial); };
   const ScriptedRunner another(other);
   CHECK(check_suite(suite, &baseline, ScriptedRunner(usual()), &another, {}).error().message() ==
-        "--against: that program gives other values of a/ds/goodput than the baseline holds, so it is not "
-        "what the "
-        "baseline was made with; leave --baseline out");
+        "--against: the program's values of a/ds/goodput differ from those in the baseline, so the baseline "
+        "was not made with it; leave --baseline out");
   other.faults["a"] = other.faults["b"] = "no such command";
   const ScriptedRunner failing(other);
   CHECK(check_suite(suite, nullptr, ScriptedRunner(usual()), &failing, {}).error().message() ==
-        "--against: that program cannot run a: no such command");
+        "--against: the program cannot run a: no such command");
 }
 
 TEST_CASE("check: what another program does not know is new") {
@@ -236,7 +233,7 @@ TEST_CASE("check: --fail-fast begins no more trials once something is worse, and
   const CheckReport report = checked(two_runs(), runner, options);
   CHECK(runner.asked() == std::vector<std::string>{"a 0+16", "b 0+0"});
   CHECK(figure(report, "a/pec/goodput").reason ==
-        "--fail-fast stopped it after 16 trials because something else is worse");
+        "--fail-fast stopped it after 16 trials because something else got worse");
   CHECK(undecided_text(report) ==
         "1 figure is undecided at 16 trials: --fail-fast ended the check; leave it out to decide it.");
 }
@@ -264,10 +261,10 @@ TEST_CASE("check: why something moved names what differs in the inputs, then the
     return figure(check_suite(suite, &baseline, ScriptedRunner(runner), nullptr, {}).value(), "a/ds/goodput")
         .why;
   };
-  CHECK(why() == std::vector<std::string>{"config, calibration and code revision are what they were",
+  CHECK(why() == std::vector<std::string>{"config, calibration and code revision are unchanged",
                                           "checkpoint_save_s: 18, was 9", "productive_s: 81, was 90"});
   runner.origin = {"0.1.0", "def", "11aa", ""};
-  CHECK(why().at(0) == "config: 11aa, was 00ff");
+  CHECK(why().at(0) == "config hash: 11aa, was 00ff");
   CHECK(why().at(1) == "code: 0.1.0 (def), was 0.1.0 (abc)");
   runner.origin = {"0.1.0", "abc", "11aa", "h200.json 0123"};
   CHECK(why().at(0) == "calibration: h200.json 0123, was none");

@@ -43,7 +43,7 @@ TEST_CASE("run figures: trials without a value, and metrics that nobody has, are
   const RunFigures read =
       figures_of(simulation({rule("jct_s", "exact"), rule("own", "exact")}), kSimulation).value();
   CHECK(read.figures[0].fault ==
-        "1 of 2 trials have no jct_s: they did not reach the goal, or nothing has a price");
+        "1 of 2 trials have no jct_s: they did not reach the goal, or no price is set");
   CHECK(read.figures[0].values.empty());
   CHECK(read.figures[1].fault == "trials of ds have no \"own\"");
 }
@@ -56,8 +56,8 @@ TEST_CASE("run figures: one run of a recording has values, but no confidence") {
       figures_of(simulation({rule("goodput", "1 % at 95 %"), rule("goodput", "1 %")}), one_run).value();
   CHECK(read.is_one_run);
   CHECK(read.figures[0].fault ==
-        "every trial would replay the same recording from the same moment, so there is one run and no "
-        "confidence; give a tolerance without one");
+        "every trial would replay the same recording from the same start, so there is only one run, without "
+        "a confidence interval; use a tolerance without a confidence level");
   CHECK(read.figures[1].fault.empty());
   CHECK(!figures_of(simulation({rule("goodput", "1 %")}), kSimulation).value().is_one_run);
 }
@@ -74,23 +74,23 @@ TEST_CASE("run figures: a pointer names one number, or anything at all that is c
   CHECK(read.figures[0].name == "step/step_s");
   CHECK(read.figures[0].values == std::vector{0.25});
   CHECK(read.figures[1].text == "true");
-  CHECK(read.figures[2].fault == "/memory is no number: it can only be compared exactly");
+  CHECK(read.figures[2].fault == "/memory is not a number and can only be compared exactly");
   CHECK(read.figures[3].fault == "the result has no /mfu");
   CHECK(read.parts.at("") == Parts{{"forward_s", 0.2}, {"backward_s", 0.05}});
 }
 
 TEST_CASE("run figures: what is no result, or not the one expected, is said in one line") {
   const SuiteRun run = simulation({rule("goodput", "exact")});
-  CHECK(figures_of(run, "").error().message() == "its command has no result as JSON");
-  CHECK(figures_of(run, "{}").error().message() == "its command has no result as JSON");
-  CHECK(figures_of(run, "[1").error().message() == "its command has no result as JSON");
+  CHECK(figures_of(run, "").error().message() == "its command has no JSON result");
+  CHECK(figures_of(run, "{}").error().message() == "its command has no JSON result");
+  CHECK(figures_of(run, "[1").error().message() == "its command has no JSON result");
   const std::string other = figures_of(run, R"({"schema": "goodput.simulate/1"})").error().message();
-  CHECK(other.starts_with("its result is other than expected: "));
+  CHECK(other.starts_with("its result is not as expected: "));
   SuiteRun no_pointer{.name = "x", .command = {"whatif"}, .metrics = {rule("/a~", "exact")}};
   CHECK(figures_of(no_pointer, R"({"schema": "goodput.x/1"})")
             .error()
             .message()
-            .starts_with("its result is other than expected: "));
+            .starts_with("its result is not as expected: "));
 }
 
 }  // namespace

@@ -51,53 +51,58 @@ TEST_CASE(
 }
 
 TEST_CASE("suite: every mistake is named with its place and what mends it") {
-  CHECK(fault("{}") == " /runs: is missing, want an object: runs by name");
-  CHECK(fault(R"({"runs": {}})") == " /runs: is empty, want an object: runs by name");
+  CHECK(fault("{}") == " /runs: is missing; it must be an object with the runs by name");
+  CHECK(fault(R"({"runs": {}})") == " /runs: is empty; expected an object with the runs by name");
   CHECK(fault(R"({"runs": {"a/b": {}}})") ==
-        " /runs/a~1b: a run's name has no slash: its figures are NAME/METRIC");
-  CHECK(fault(R"({"runs": {"": {}}})") == " /runs/: is no name, want 1 to 64 characters of one line");
+        " /runs/a~1b: a run's name must not contain a slash, because its figures are named NAME/METRIC");
+  CHECK(fault(R"({"runs": {"": {}}})") ==
+        " /runs/: is not a valid name; a name must have 1 to 64 characters on one line");
   CHECK(of_run(R"({"comand": ["whatif"]})") == " /runs/a/comand: unknown key; did you mean \"command\"?");
   CHECK(of_run(R"({"command": "whatif x", "metrics": {}})") ==
-        " /runs/a/command: is \"whatif x\", want a list of words: [\"simulate\", \"controlled-5min-gpt-s\"]");
+        " /runs/a/command: must be a list of words such as [\"simulate\", \"controlled-5min-gpt-s\"], not "
+        "\"whatif x\"");
   CHECK(
       of_run(
           R"({"command": ["check", "smoke"], "metrics": {"/x": {"better": "more", "tolerance": "exact"}}})") ==
-      " /runs/a/command/0: \"check\" is not run by suites");
-  CHECK(of_run(R"({"command": ["whatif", "x"], "metrics": {"goodput": {"tolerance": "exact"}}})") ==
-        " /runs/a/metrics: has figures of trials, which only simulate has; a pointer begins with a slash");
+      " /runs/a/command/0: \"check\" cannot be run by a suite");
+  CHECK(
+      of_run(R"({"command": ["whatif", "x"], "metrics": {"goodput": {"tolerance": "exact"}}})") ==
+      " /runs/a/metrics: contains trial metrics, which only simulate has; JSON pointers start with a slash");
   CHECK(of_run(R"({"command": ["whatif"], "metrics": {"/x": {"tolerance": "exact"}}})") ==
         " /runs/a/metrics/~1x: needs \"better\": more, less or same");
   CHECK(
       of_run(
           R"({"command": ["whatif"], "metrics": {"/x": {"better": "more", "tolerance": "1 % at 95 %"}}})") ==
-      " /runs/a/metrics/~1x/tolerance: is of trials, and a pointer names one figure");
+      " /runs/a/metrics/~1x/tolerance: has a confidence, but a JSON pointer names a single figure, not "
+      "trials");
   CHECK(of_run(R"({"command": ["whatif"], "metrics": {"/x": {"better": "more", "tolerance": "much"}}})") ==
-        " /runs/a/metrics/~1x/tolerance: is \"much\", want \"exact\", \"1 %\", \"0.02\", or of trials \"1 % "
-        "at 95 %\"");
+        " /runs/a/metrics/~1x/tolerance: must be \"exact\", \"1 %\", \"0.02\" or, with several trials, \"1 % "
+        "at 95 %\", not \"much\"");
   CHECK(of_run(R"({"command": ["simulate"], "metrics": {"gootput": {"tolerance": "exact"}}})") ==
-        " /runs/a/metrics/gootput: no metric \"gootput\"; did you mean \"goodput\"?; known: steps, samples, "
+        " /runs/a/metrics/gootput: unknown metric \"gootput\"; did you mean \"goodput\"?; known: steps, "
+        "samples, "
         "jct_s, p_deadline, samples_per_hour, wall_s, goodput, ettr, running_goodput, efficiency, cost, "
         "samples_per_usd, training_nodes, reconfigurations, restarts, scale_ups, rebalancings, nodes_lost, "
-        "steps_lost, saves_skipped, stored_bytes; of a figure of the "
-        "policy's "
-        "own, say which way is \"better\"");
+        "steps_lost, saves_skipped, stored_bytes; if it is the policy's own metric, add \"better\"");
   CHECK(of_run(R"({"command": ["simulate"], "metrics": {"": {"tolerance": "exact"}}})") ==
-        " /runs/a/metrics/: a figure is a pointer, \"/slowdown\", or what trials are measured by");
+        " /runs/a/metrics/: a metric must be a JSON pointer such as \"/slowdown\", or the name of a trial "
+        "metric");
   const auto of_words = [](const char* words) {
     return of_run(fmt::format(
         R"({{"command": {}, "metrics": {{"/x": {{"better": "more", "tolerance": "exact"}}}}}})", words));
   };
   CHECK(of_words(R"(["--quiet", "check", "smoke"])") ==
-        " /runs/a/command/0: want a command first, options behind it");
-  CHECK(of_words(R"(["whatif", "-"])") == " /runs/a/command/1: is stdin, of which a suite has none");
-  CHECK(of_words(R"(["simulate", "x", "--json=y"])") == " /runs/a/command/2: check gives --json itself");
+        " /runs/a/command/0: must be a command; options come after it");
+  CHECK(of_words(R"(["whatif", "-"])") == " /runs/a/command/1: means stdin, which a suite does not have");
+  CHECK(of_words(R"(["simulate", "x", "--json=y"])") ==
+        " /runs/a/command/2: goodput check sets --json itself; leave it out");
   CHECK(of_words(R"(["simulate", "x", "--trials", "5"])") ==
-        " /runs/a/command/2: check gives --trials itself; a run has \"trials\" beside its command");
+        " /runs/a/command/2: goodput check sets --trials itself; use \"trials\" next to \"command\"");
   CHECK(of_words(R"(["simulate", "x", "--seed", "5"])").empty());
   CHECK(of_run(R"({"command": ["whatif"], "metrics": {"/a~2": {"better": "more", "tolerance": "exact"}}})") ==
-        " /runs/a/metrics/~1a~02: is no JSON pointer: ~ is written ~0, and / within a name ~1");
+        " /runs/a/metrics/~1a~02: is not a JSON pointer; write ~ as ~0, and / within a name as ~1");
   CHECK(of_run(R"({"command": ["simulate"], "trials": 1, "metrics": {"goodput": {"tolerance": "exact"}}})") ==
-        " /runs/a/trials: is 1: one trial has no interval");
+        " /runs/a/trials: must not be 1, because one trial has no confidence interval");
 }
 
 }  // namespace

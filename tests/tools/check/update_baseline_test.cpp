@@ -119,7 +119,7 @@ TEST_CASE("update: figures that are the same are kept with as many trials as the
   CHECK(update.baseline.figures.at("a/ds/goodput").trials.size() == 100);
 }
 
-TEST_CASE("update: a command that fails, or a figure that is not there, cannot be kept: nothing is") {
+TEST_CASE("update: a command that fails, or a figure that is not there, cannot be stored: nothing is") {
   Script script = steps();
   script.faults["b"] = "no plan \"x\"";
   CHECK(update_baseline(three_steps(), nullptr, nullptr, ScriptedRunner(script), 0, 1).error().message() ==
@@ -132,7 +132,7 @@ TEST_CASE("update: a command that fails, or a figure that is not there, cannot b
     }
   };
   CHECK(update_baseline(three_steps(), nullptr, nullptr, Faulty(), 0, 1).error().message() ==
-        "a/step_s cannot be kept: it is not there");
+        "a/step_s cannot be stored: it is not there");
 }
 
 }  // namespace

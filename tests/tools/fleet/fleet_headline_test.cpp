@@ -45,11 +45,10 @@ TEST_CASE("fleet headline: one job, no known GPU-hours and no cause have words o
         "Stragglers cost this job 20.0 % of its GPU-hours (200 of 1,000); no likely cause was found.");
   // Waste of 20 and 0 %.
   CHECK(headline_of({costed_job("a", 1.25, {}), costed_job("b", 1, {})}) ==
-        "Stragglers cost these 2 jobs 10.0 % of their time on average (their GPU-hours are not known); 1 job "
+        "Stragglers cost these 2 jobs 10.0 % of their time on average (their GPU-hours are unknown); 1 job "
         "loses more than 10 %; no likely cause was found.");
   CHECK(headline_of({costed_job("a", 1.25, 50), costed_job("b", 1, {})}) ==
-        "Stragglers cost 20.0 % of the GPU-hours (10.0 of 50.0) of these 2 jobs; they are known for 1 of "
-        "them; 1 "
+        "Stragglers cost 20.0 % of the GPU-hours (10.0 of 50.0) of these 2 jobs (known for 1 of them); 1 "
         "job loses more than 10 %; no likely cause was found.");
   CHECK(
       headline_of({costed_job("a", 1.05, 50), costed_job("b", 1, 50)}).find("no job loses more than 10 %") !=
@@ -79,7 +78,7 @@ TEST_CASE("a fleet's text begins with the headline and lists the jobs that waste
   const FleetStudy study = study_fleet(reading.jobs, options);
   const std::string text = fleet_text({reading, study, options});
   CHECK(text.starts_with(fleet_headline(study) +
-                         "\n\n2 of 2 jobs studied (2 whatif results); every job counts"));
+                         "\n\n2 of 2 jobs studied (2 whatif results); all jobs have the same weight\n"));
   CHECK(text.find(
             "large  1.250  20.0 %               200   128\nsmall  2.000  50.0 %               5.0   128\n") !=
         std::string::npos);

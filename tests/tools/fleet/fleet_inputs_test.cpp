@@ -89,47 +89,48 @@ TEST_CASE("a result of whatif is a job of the fleet") {
 
 TEST_CASE("what is no result of whatif is refused with its place") {
   const std::string text = result_text("a", "1");
-  CHECK(problem_of("{\"schema\":").starts_with("r.json: is truncated or no JSON: "));
-  CHECK(problem_of("[1]") == "r.json: is no JSON object; want what whatif wrote to --json");
+  CHECK(problem_of("{\"schema\":").starts_with("r.json: is truncated or not JSON: "));
+  CHECK(problem_of("[1]") == "r.json: is not a JSON object; expected a result of whatif --json");
   CHECK(problem_of("{}") ==
-        "r.json /schema: is missing, so this is no result of goodput; want what whatif wrote to --json");
+        "r.json /schema: is missing, so this is not a goodput result; expected a result of whatif --json");
   CHECK(problem_of(edited(text, "whatif/1", "whatif/2")) ==
-        "r.json /schema: is \"goodput.whatif/2\", of a newer goodput than this one, which reads "
+        "r.json /schema: is \"goodput.whatif/2\", written by a newer goodput; this version reads "
         "goodput.whatif/1");
   CHECK(problem_of(edited(text, "whatif/1", "plan/1")) ==
-        "r.json /schema: is \"goodput.plan/1\", want goodput.whatif/1: what whatif wrote to --json");
+        "r.json /schema: must be goodput.whatif/1 (a result of whatif --json), not \"goodput.plan/1\"");
   CHECK(problem_of(edited(text, "\"slowdown\": 1.5", "\"slowdown\": \"x\"")) ==
-        "r.json /slowdown: is no number");
+        "r.json /slowdown: must be a number");
   CHECK(problem_of(edited(text, "\"slowdown\": 1.5", "\"slowdown\": -1")) ==
-        "r.json /slowdown: is -1, want 0.001 to 1e+06");
+        "r.json /slowdown: must be from 0.001 to 1e+06, not -1");
   CHECK(problem_of(edited(text, "\"discrepancy\"", "\"other\"")) == "r.json /discrepancy: is missing");
   CHECK(problem_of(edited(text, "\"trial_name\"", "\"other\"")) ==
-        "r.json /job/trial_name: is missing, or no text");
-  CHECK(problem_of(edited(text, "per_step", "other")) == "r.json /per_step: is missing, or empty");
+        "r.json /job/trial_name: is missing or not a string");
+  CHECK(problem_of(edited(text, "per_step", "other")) == "r.json /per_step: is missing or empty");
   CHECK(problem_of(edited(text, "\"recorded_s\": 2.0", "\"recorded_s\": null")) ==
-        "r.json /per_step/3: has no slowdown and recorded_s");
+        "r.json /per_step/3: must have slowdown and recorded_s");
   const auto problem_after = [&](const std::string& from, const std::string& to) {
     return problem_of(edited(text, from, to));
   };
   CHECK(problem_after("\"recorded_s\": 2.0", "\"recorded_s\": 1.7e308") ==
-        "r.json /per_step/3/recorded_s: is 1.7e+308, want 0 to 1e+09");
+        "r.json /per_step/3/recorded_s: must be from 0 to 1e+09, not 1.7e+308");
   CHECK(problem_after("\"recorded_s\": 2.0", "\"recorded_s\": -1") ==
-        "r.json /per_step/3/recorded_s: is -1, want 0 to 1e+09");
+        "r.json /per_step/3/recorded_s: must be from 0 to 1e+09, not -1");
   CHECK(problem_after("\"slowdown\": 1.8", "\"slowdown\": 1.7e308") ==
-        "r.json /per_step/4/slowdown: is 1.7e+308, want 0.001 to 1e+06");
+        "r.json /per_step/4/slowdown: must be from 0.001 to 1e+06, not 1.7e+308");
   CHECK(problem_after("\"slowdown\": 1.8", "\"slowdown\": -1.8") ==
-        "r.json /per_step/4/slowdown: is -1.8, want 0.001 to 1e+06");
+        "r.json /per_step/4/slowdown: must be from 0.001 to 1e+06, not -1.8");
   CHECK(problem_after("\"pace\": 1.6", "\"pace\": 1.7e308") ==
-        "r.json /root_causes/0/workers/1/pace: is 1.7e+308, want 0 to 1e+09");
+        "r.json /root_causes/0/workers/1/pace: must be from 0 to 1e+09, not 1.7e+308");
   CHECK(problem_after("\"0:1\": 1.4", "\"0:1\": -1.4") ==
-        "r.json /slowdown_by_worker/0:1: is -1.4, want 0.001 to 1e+06");
-  CHECK(problem_after("\"measured\"", "\"measurd\"") ==
-        "r.json /lowest_tier: is \"measurd\", want one of measured, literature, datasheet, model, assumed");
-  CHECK(problem_after("\"measured\"", "1") == "r.json /lowest_tier: is no text");
+        "r.json /slowdown_by_worker/0:1: must be from 0.001 to 1e+06, not -1.4");
+  CHECK(
+      problem_after("\"measured\"", "\"measurd\"") ==
+      "r.json /lowest_tier: must be one of measured, literature, datasheet, model, assumed, not \"measurd\"");
+  CHECK(problem_after("\"measured\"", "1") == "r.json /lowest_tier: must be a string");
   CHECK(problem_of(edited(text, "slowdown_by_optype", "other")) == "r.json /slowdown_by_optype: is missing");
   CHECK(problem_of(edited(text, "root_causes", "other")) == "r.json /root_causes: is missing");
   CHECK(problem_of(edited(text, "\"likely\": true", "\"likely\": 1")) ==
-        "r.json /root_causes/0: has no cause and likely");
+        "r.json /root_causes/0: must have cause and likely");
 }
 
 TEST_CASE("a folder stands for its results, by name; a job that is there twice counts once and is named") {
@@ -148,19 +149,20 @@ TEST_CASE("a folder stands for its results, by name; a job that is there twice c
   CHECK(reading.results == 4);
   CHECK(reading.jobs[0].name == "a");
   CHECK(reading.notes ==
-        std::vector<std::string>{fmt::format("{0}/again.json is the job of {0}/a.json: counted once", folder),
-                                 "2 jobs share 1 name (b) but not their rows: each counts for itself"});
+        std::vector<std::string>{
+            fmt::format("{0}/again.json is the same job as {0}/a.json: counted once", folder),
+            "2 jobs share 1 name (b) but have different rows: each is counted separately"});
 }
 
 TEST_CASE("a folder without results is refused, and so is a file of neither kind") {
   const TemporaryFile text("readme.txt", "no result");
   const std::string folder = fs::path(text.path()).parent_path().string();
   CHECK(run({"fleet", folder}) ==
-        fmt::format("error: {}: no .json, .json.gz, .sqlite or .db file is in it; name "
-                    "results of whatif --json\n",
+        fmt::format("error: {}: contains no .json, .json.gz, .sqlite or .db file; give "
+                    "results of whatif --json or monitor databases\n",
                     folder));
   CHECK(run({"fleet", text.path()})
-            .starts_with(fmt::format("error: {}: is truncated or no JSON: ", text.path())));
+            .starts_with(fmt::format("error: {}: is truncated or not JSON: ", text.path())));
 }
 
 TEST_CASE("a table says what is known of the jobs besides") {
@@ -173,21 +175,22 @@ TEST_CASE("a table says what is known of the jobs besides") {
   CHECK(jobs[0].gpus == 8);
   CHECK(jobs[0].gpu_hours == 12.5);
   CHECK_FALSE(jobs[0].restarts);
-  CHECK(notes == std::vector<std::string>{about.path() + ": 1 of its jobs were not read",
-                                          about.path() + ": says nothing of 1 of the jobs"});
+  CHECK(notes ==
+        std::vector<std::string>{about.path() + ": 1 of its jobs are not among the jobs of the study",
+                                 about.path() + ": has no line for 1 of the jobs of the study"});
   const auto problem = [&](const std::string& text) {
     const TemporaryFile table("jobs.csv", text);
     return without_path(tell_about_jobs(table.path(), jobs).error().message(), table);
   };
-  CHECK(problem("job,owner\n") == ":1: wants a column job and one or more of gpus, gpu_hours, restarts");
-  CHECK(problem("job,gpus\na\n") == ":2: has 1 fields, want 2");
-  CHECK(problem("job,gpus\na,-3\n") == ":2: gpus is \"-3\", want a whole number from 1 on");
-  CHECK(problem("job,gpus\na,0\n") == ":2: gpus is \"0\", want a whole number from 1 on");
-  CHECK(problem("job,gpus\na,8.5\n") == ":2: gpus is \"8.5\", want a whole number from 1 on");
-  CHECK(problem("job,gpus\na,many\n") == ":2: gpus is \"many\", want a whole number from 1 on");
-  CHECK(problem("job,gpu_hours\na,-1\n") == ":2: gpu_hours is \"-1\", want a number from 0 on");
-  CHECK(problem("job,restarts\na,0.5\n") == ":2: restarts is \"0.5\", want a whole number from 0 on");
-  CHECK(problem("job,gpus\na,1\na,2\n") == ":3: job \"a\" is in line 2, too; remove one");
+  CHECK(problem("job,owner\n") == ":1: must have a column job and at least one of gpus, gpu_hours, restarts");
+  CHECK(problem("job,gpus\na\n") == ":2: expected 2 fields, found 1");
+  CHECK(problem("job,gpus\na,-3\n") == ":2: gpus must be a whole number of 1 or more, not \"-3\"");
+  CHECK(problem("job,gpus\na,0\n") == ":2: gpus must be a whole number of 1 or more, not \"0\"");
+  CHECK(problem("job,gpus\na,8.5\n") == ":2: gpus must be a whole number of 1 or more, not \"8.5\"");
+  CHECK(problem("job,gpus\na,many\n") == ":2: gpus must be a whole number of 1 or more, not \"many\"");
+  CHECK(problem("job,gpu_hours\na,-1\n") == ":2: gpu_hours must be a number of 0 or more, not \"-1\"");
+  CHECK(problem("job,restarts\na,0.5\n") == ":2: restarts must be a whole number of 0 or more, not \"0.5\"");
+  CHECK(problem("job,gpus\na,1\na,2\n") == ":3: job \"a\" is also in line 2; remove one of the two lines");
 }
 
 TEST_CASE("GPUs of a table scale the GPU-hours that were read, unless the table has these, too") {
@@ -231,26 +234,27 @@ TEST_CASE("tables and figures are never written over what is read") {
   const std::string folder = fs::path(result.path()).parent_path().string();
   const std::string about = folder + "/jobs.csv";
   std::ofstream(about) << "job,gpus\na,8\n";
-  CHECK(run({"fleet", result.path(), "--about", about, "--tables", folder}) ==
+  CHECK(run({"fleet", result.path(), "--job-info", about, "--tables", folder}) ==
         fmt::format("error: {}/jobs.csv: is both input and output (--tables); name another output file\n",
                     folder));
   fs::create_symlink(result.path(), folder + "/waste.svg");
   CHECK(run({"fleet", result.path(), "--figures", folder}) ==
         fmt::format("error: {}/waste.svg: is both input and output (--figures); name another output file\n",
                     folder));
-  CHECK(run({"fleet", result.path(), "--tables", folder + "/t", "--json", folder + "/t/hosts.csv"}) ==
-        fmt::format("error: {}/t/hosts.csv: is to take both --tables and --json; name two files\n", folder));
+  CHECK(
+      run({"fleet", result.path(), "--tables", folder + "/t", "--json", folder + "/t/hosts.csv"}) ==
+      fmt::format("error: {}/t/hosts.csv: is given for both --tables and --json; name two files\n", folder));
   CHECK(result.content() == result_text("a", "1"));
 }
 
 TEST_CASE("options that cannot be are refused") {
   const TemporaryFile result("r.json", result_text("a", "1"));
   CHECK(run({"fleet", result.path(), "--min-steps", "0"}) ==
-        "error: --min-steps wants a whole number from 1 on\n");
+        "error: --min-steps must be a whole number of 1 or more\n");
   CHECK(run({"fleet", result.path(), "--max-restarts", "-1"}) ==
-        "error: --max-restarts wants a whole number from 0 on\n");
+        "error: --max-restarts must be a whole number of 0 or more\n");
   CHECK(run({"fleet", result.path(), "--max-discrepancy", "0"}) ==
-        "error: --max-discrepancy wants a number above 0, for example 0.05\n");
+        "error: --max-discrepancy must be a number above 0, for example 0.05\n");
   CHECK(run({"fleet", result.path(), "--json", result.path()}).starts_with("error: "));
 }
 
@@ -400,7 +404,7 @@ TEST_CASE("a database, or a job of it, without analysed steps is noted") {
   const FleetReading reading = reading_of({file.path(), none.path()});
   CHECK(reading.jobs.size() == 1);
   CHECK(reading.notes ==
-        std::vector<std::string>{file.path() + ": job \"early\" has no analysed steps: left out",
+        std::vector<std::string>{file.path() + ": job \"early\" has no analyzed steps and is left out",
                                  none.path() + ": has no jobs yet"});
 }
 
@@ -416,8 +420,9 @@ TEST_CASE("GPU-hours of runs and of analysed steps are not alike: a note says so
   }
   CHECK(reading_of({result.path(), file.path()}).notes ==
         std::vector<std::string>{
-            "GPU-hours of 1 of the jobs are those of their analysed steps only, of 1 they are from the first "
-            "step to the last: give gpu_hours to --about to add up what is alike"});
+            "the GPU-hours of 1 of the jobs cover only their analyzed steps, those of 1 cover the whole time "
+            "from the first step to the last; add a column gpu_hours to the --job-info table to make them "
+            "comparable"});
   CHECK(reading_of({result.path()}).notes.empty());
   CHECK(reading_of({file.path()}).notes.empty());
   const TemporaryFile about("jobs.csv", "job,gpu_hours\na,10\nllama,20\n");

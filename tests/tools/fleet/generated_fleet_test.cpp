@@ -57,9 +57,9 @@ const Json& figure_of(const Json& study, const std::string& key) {
 // Small jobs, so that the test is fast; the mixture's own shapes are those of docs/validation.md.
 const char* const kSmallFleet = R"({
   "causes": [
-    {"kind": "worker-fault", "share": 0.1, "slowdown": {"least": 1.5, "median": 2, "p90": 3, "most": 4}},
-    {"kind": "sequence-length", "share": 0.25, "slowdown": {"least": 1.1, "median": 1.2, "p90": 1.3, "most": 1.4}},
-    {"kind": "stage-partition", "share": 0.4, "slowdown": {"least": 1.02, "median": 1.08, "p90": 1.2, "most": 1.3}}],
+    {"kind": "worker-fault", "share": 0.1, "slowdown": {"min": 1.5, "median": 2, "p90": 3, "max": 4}},
+    {"kind": "sequence-length", "share": 0.25, "slowdown": {"min": 1.1, "median": 1.2, "p90": 1.3, "max": 1.4}},
+    {"kind": "stage-partition", "share": 0.4, "slowdown": {"min": 1.02, "median": 1.08, "p90": 1.2, "max": 1.3}}],
   "shapes": [{"share": 1, "dp": 4, "pp": 4, "gpus_per_worker": 8, "micro_batches": 4}],
   "trace": {"steps": 5, "jitter": 0.004}, "median_discrepancy": 0.01, "bad_hosts": 2, "hosts": 200})";
 
@@ -71,7 +71,7 @@ TEST_CASE("a generated fleet gives back its mixture" * doctest::test_suite("slow
   output_of({"synth", "--fleet", "100", "--mixture", folder.path("small.json"), "--out", fleet, "--seed", "4",
              "--jobs", "2"});
   const Json study = Json::parse(output_of(
-      {"fleet", fleet + "/results", "--about", fleet + "/jobs.csv", "--json", "-", "--min-steps", "1"}));
+      {"fleet", fleet + "/results", "--job-info", fleet + "/jobs.csv", "--json", "-", "--min-steps", "1"}));
   const Json truth = Json::parse(text_of(fleet + "/truth.json"));
   CHECK(study["jobs_studied"] == 100);
 

@@ -217,7 +217,7 @@ TEST_CASE("monitor: a worker without rows is named, and so is one of which lines
   const Result<std::optional<StepResult>> step = store->step("job", {0, 1});
   REQUIRE(step);
   REQUIRE(*step);
-  CHECK((*step)->problem == "of 1 of 4 workers too few rows came: dp 1 stage 1 (rank 3)");
+  CHECK((*step)->problem == "too few rows arrived from 1 of 4 workers: dp 1 stage 1 (rank 3)");
 }
 
 TEST_CASE("monitor: CSV and Parquet are read as logs are") {

@@ -167,7 +167,7 @@ TEST_CASE("push spool: what a killed process has half-written is removed, and it
 TEST_CASE("push spool: a folder that cannot be used is refused before anything is made") {
   const TemporaryFile file("spool", "text");
   CHECK(PushSpool::check(file.path()).error().message() ==
-        file.path() + ": cannot be used for what is pushed: Not a directory");
+        file.path() + ": cannot be used to store pushed rows: Not a directory");
   const SpoolFolder folder;
   CHECK(PushSpool::check(folder.path()));
   CHECK_FALSE(fs::exists(folder.path()));

@@ -215,7 +215,7 @@ TEST_CASE("step analysis: a closer look that finds nothing leaves the verdict as
 TEST_CASE("step analysis: an incomplete step stays what it is, and its workers get their hosts") {
   GatheredStep step;
   step.status = StepStatus::kIncomplete;
-  step.problem = "of 1 of 4 workers no rows came: dp 1 stage 0 (rank 8)";
+  step.problem = "no rows arrived from 1 of 4 workers: dp 1 stage 0 (rank 8)";
   step.missing = {{1, 0, 8, ""}};
   JobFacts job;
   job.hosts[8] = "10.0.0.9";

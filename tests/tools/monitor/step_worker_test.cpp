@@ -101,7 +101,7 @@ TEST_CASE("step worker: an internal error in one step makes it a refused one, an
   CHECK((*refused)->totals.status == StepStatus::kRefused);
   CHECK((*refused)->totals.ops == 7);
   CHECK((*refused)->problem ==
-        "internal error of goodput: a broken invariant; please report it with the rows of this step");
+        "internal error in goodput: a broken invariant; please report it with the rows of this step");
   CHECK((*run.store().job("job"))->analysed == 2);
   CHECK((*run.store().job("other job"))->refused == 1);
 }

@@ -84,8 +84,8 @@ class TwoJobs {
 TEST_CASE("monitor export: without files it says what there is") {
   const TwoJobs jobs;
   CHECK(run(jobs.options()).out ==
-        "a: 11 steps from 0 of run 0 to 8 of run 1\n"
-        "b: 1 step from 3 of run 0 to 3 of run 0\n");
+        "a: 11 steps, from step 0 of run 0 to step 8 of run 1\nb: 1 step, from step 3 of run 0 to step 3 of "
+        "run 0\n");
 }
 
 TEST_CASE("monitor export: steps, runs and times choose, their ends included") {
@@ -94,13 +94,13 @@ TEST_CASE("monitor export: steps, runs and times choose, their ends included") {
   options.job = "a";
   const auto chosen = [&] { return run(options).out; };
   options.steps = "2,8-20";
-  CHECK(chosen() == "a: 4 steps from 2 of run 0 to 8 of run 1\n");
+  CHECK(chosen() == "a: 4 steps, from step 2 of run 0 to step 8 of run 1\n");
   options.run = 0;
-  CHECK(chosen() == "a: 3 steps from 2 of run 0 to 9 of run 0\n");
+  CHECK(chosen() == "a: 3 steps, from step 2 of run 0 to step 9 of run 0\n");
   options.steps.clear();
   options.from = "1020";
   options.to = "1970-01-01T00:17:30Z";  // 1050
-  CHECK(chosen() == "a: 4 steps from 2 of run 0 to 5 of run 0\n");
+  CHECK(chosen() == "a: 4 steps, from step 2 of run 0 to step 5 of run 0\n");
 }
 
 TEST_CASE("monitor export: a table has a row a step, with nothing where nothing is known") {
@@ -108,7 +108,7 @@ TEST_CASE("monitor export: a table has a row a step, with nothing where nothing 
   MonitorExportOptions options = jobs.options();
   options.steps = "3";
   options.table = jobs.file("steps.csv");
-  CHECK(run(options).out.ends_with("steps.csv: 2 steps\n"));
+  CHECK(run(options).out.ends_with("steps.csv: 2 rows, one per step\n"));
   CHECK(text_of(options.table) ==
         "job,run,step,status,began_s,received_s,finished_s,ops,recorded_s,replayed_s,ideal_s,slowdown,waste,"
         "lost_s,"
@@ -123,7 +123,8 @@ TEST_CASE("monitor export: workers are exact as long as their rows are kept") {
   MonitorExportOptions options = jobs.options();
   options.steps = "6,9";
   options.workers = jobs.file("workers.csv");
-  CHECK(run(options).out.ends_with("workers.csv: 8 workers in steps whose maps are kept\n"));
+  CHECK(run(options).out.ends_with(
+      "workers.csv: 8 rows, one per step and worker, from steps with a stored worker map\n"));
   const std::string text = text_of(options.workers);
   CHECK(
       text.starts_with("job,run,step,began_s,worker,dp_rank,stage,rank,host,slowdown,pace,exact\n"
@@ -196,30 +197,30 @@ TEST_CASE("monitor export: what cannot be is said in one line, and nothing is wr
   SUBCASE("steps that are not there") {
     options.steps = "100-200";
     CHECK(run(options).error ==
-          options.database + ": none of these steps is stored: give other steps, runs or times");
+          options.database + ": none of these steps is stored; choose other steps, runs or times");
   }
   SUBCASE("a list that is none") {
     options.steps = "4-1";
-    CHECK(run(options).error == "steps: range \"4-1\" runs backwards");
+    CHECK(run(options).error == "steps: range \"4-1\" runs backward");
   }
   SUBCASE("a run below 0") {
     options.run = -1;
-    CHECK(run(options).error == "run: runs are counted from 0");
+    CHECK(run(options).error == "run: must be a run number, 0 or more");
   }
   SUBCASE("a time that is none") {
     options.from = "yesterday";
     CHECK(run(options).error ==
-          "from: \"yesterday\" is no time: write seconds since 1970, or in UTC 2026-11-24 or "
+          "from: \"yesterday\" is not a time; use seconds since 1970, or UTC such as 2026-11-24 or "
           "2026-11-24T13:30:00Z");
   }
   SUBCASE("times that run backwards") {
     options.from = "20";
     options.to = "10";
-    CHECK(run(options).error == "to: is before --from");
+    CHECK(run(options).error == "to: must not be before --from");
   }
   SUBCASE("a table of no format") {
     options.table = jobs.file("steps.xlsx");
-    CHECK(run(options).error == options.table + ": a table is a .csv or a .parquet file");
+    CHECK(run(options).error == options.table + ": a table must be a .csv or .parquet file");
   }
   SUBCASE("a trace of no format") {
     options.trace = jobs.file("rows.doc");
@@ -233,15 +234,14 @@ TEST_CASE("monitor export: what cannot be is said in one line, and nothing is wr
   SUBCASE("rows that are not kept") {
     options.steps = "0-5";
     options.trace = jobs.file("rows.csv");
-    CHECK(run(options).error ==
-          options.database +
-              ": no rows of these steps are kept: only the last steps and steps at which incidents opened "
-              "keep them");
+    CHECK(run(options).error == options.database +
+                                    ": no rows of these steps are stored; the monitor keeps rows only of the "
+                                    "latest steps and of steps at which an incident opened");
     CHECK(!std::filesystem::exists(options.trace));
   }
   SUBCASE("rows of a step in two runs") {
     options.trace = jobs.file("rows.csv");
-    CHECK(run(options).error == "trace: step 8 has rows of several runs: say which with --run");
+    CHECK(run(options).error == "trace: step 8 has rows from several runs; choose one with --run");
   }
   SUBCASE("no database") {
     options.database = jobs.file("none.db");

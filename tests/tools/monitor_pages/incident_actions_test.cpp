@@ -142,7 +142,7 @@ TEST_CASE("incident actions: a large body is refused before it is read") {
   ActedMonitor acted;
   HttpRequest request = action_request(acted.page, "");
   request.headers["content-length"] = "4097";
-  CHECK(acted.refused(request) == Refused(413, "a form has 4096 bytes at most"));
+  CHECK(acted.refused(request) == Refused(413, "a form must be at most 4096 bytes"));
   request.headers["transfer-encoding"] = "chunked";
   CHECK(acted.refused(request).first == 411);
 }
@@ -152,15 +152,15 @@ TEST_CASE("incident actions: whoever acts has a name") {
   const auto answer = [&](const std::string& form) {
     return acted.refused(action_request(acted.api + "/acknowledge", form));
   };
-  const Refused empty(400, "by is missing or empty, want the name of whoever does this");
+  const Refused empty(400, R"("by" is missing or empty; set it to your name)");
   CHECK(answer("") == empty);
   CHECK(answer("by=") == empty);
   CHECK(answer("by=++") == empty);
   CHECK(answer("by=a%0Ab") ==
-        Refused(400, R"(by is "a\x0ab", want a name of at most 100 bytes in one line)"));
+        Refused(400, R"("by" must be a name of at most 100 bytes on one line, not "a\x0ab")"));
   const Refused too_long = answer("by=" + std::string(101, 'x'));
   CHECK(too_long.first == 400);
-  CHECK(too_long.second.ends_with("want a name of at most 100 bytes in one line"));
+  CHECK(too_long.second.starts_with("\"by\" must be a name of at most 100 bytes on one line, not "));
   CHECK(acted.send(action_request(acted.api + "/acknowledge", "by=" + std::string(100, 'x'))).status == 200);
 }
 
@@ -169,7 +169,8 @@ TEST_CASE("incident actions: a mute lasts from a minute to thirty days") {
   for (const std::string time : {"", "59s", "31d", "-1h", "4x", "nan"}) {
     CAPTURE(time);
     CHECK(acted.refused(action_request(acted.api + "/mute", "by=ann&for=" + time)) ==
-          Refused(400, "for is \"" + time + "\", want a time from 1m to 30d, such as 30m, 4h or 7d"));
+          Refused(400,
+                  "\"for\" must be a duration from 1m to 30d, such as 30m, 4h or 7d, not \"" + time + "\""));
   }
 }
 
@@ -178,12 +179,13 @@ TEST_CASE("incident actions: other fields and other texts are refused") {
   const auto answer = [&](const std::string& action, const std::string& body, std::string_view type) {
     return acted.refused(action_request(acted.api + "/" + action, body, type));
   };
-  CHECK(answer("end", "by=ann&for=4h", kFormType) == Refused(400, R"(unknown field "for", want only by)"));
+  CHECK(answer("end", "by=ann&for=4h", kFormType) == Refused(400, R"(unknown field "for"; allowed: "by")"));
   CHECK(answer("mute", "by=ann&for=4h&until=5", kFormType) ==
-        Refused(400, R"(unknown field "until", want by and for)"));
+        Refused(400, R"(unknown field "until"; allowed: "by" and "for")"));
   CHECK(answer("end", "by=ann", "text/plain") ==
-        Refused(400, "Content-Type has to be application/x-www-form-urlencoded or application/json"));
-  const Refused wanted(400, R"(want a JSON object whose members are text: {"by": "ann", "for": "4h"})");
+        Refused(400, "Content-Type must be application/x-www-form-urlencoded or application/json"));
+  const Refused wanted(400,
+                       R"(the body must be a JSON object of strings, such as {"by": "ann", "for": "4h"})");
   for (const char* body :
        {"", "[]", "{\"by\": 1}", "{\"by\": \"ann\"", "\"ann\"", "{\"by\": {\"by\": \"a\"}}"}) {
     CAPTURE(body);
@@ -191,19 +193,20 @@ TEST_CASE("incident actions: other fields and other texts are refused") {
   }
   const HttpResponse form = acted.send(action_request(acted.page, "action=close&by=ann"));
   CHECK(form.status == 400);
-  CHECK(form.body.find("action is &quot;close&quot;, want acknowledge, mute or end") != std::string::npos);
+  CHECK(form.body.find("&quot;action&quot; must be acknowledge, mute or end, not &quot;close&quot;") !=
+        std::string::npos);
   CHECK(acted.monitor.actions.empty());
 }
 
 TEST_CASE("incident actions: an incident that does not exist or is closed cannot be acted upon") {
   ActedMonitor acted;
   CHECK(acted.refused(action_request("/api/v1/incidents/goodput-12/end", "by=ann")) ==
-        Refused(404, "there is no such incident, or it is no longer kept"));
+        Refused(404, "there is no such incident, or it is no longer stored"));
   Incident closed = acted.monitor.incident(acted.key);
   closed.closed_s = closed.opened_s + 80;
   acted.monitor.change(closed);
   CHECK(acted.refused(action_request(acted.api + "/end", "by=ann")) ==
-        Refused(409, "this incident is closed already"));
+        Refused(409, "this incident is already closed"));
   CHECK(acted.send(action_request(acted.page, "action=end&by=ann")).status == 409);
 }
 
@@ -211,16 +214,16 @@ TEST_CASE("incident actions: an incident that closes in the meantime is a confli
   ActedMonitor acted;
   acted.monitor.options.act = [](const IncidentAction&) { return std::optional<Incident>(); };
   CHECK(acted.refused(action_request(acted.api + "/end", "by=ann")) ==
-        Refused(409, "this incident is closed already"));
+        Refused(409, "this incident is already closed"));
 }
 
 TEST_CASE("incident actions: a monitor that cannot act now says so") {
   ActedMonitor acted;
   acted.monitor.options.act = [](const IncidentAction&) -> Result<std::optional<Incident>> {
-    return Error{"the monitor is shutting down; try again when it runs"};
+    return Error{"the monitor is shutting down; try again when it is running"};
   };
   CHECK(acted.refused(action_request(acted.api + "/end", "by=ann")) ==
-        Refused(503, "the monitor is shutting down; try again when it runs"));
+        Refused(503, "the monitor is shutting down; try again when it is running"));
 }
 
 TEST_CASE("incident actions: one action at a time waits for the monitor") {
@@ -233,7 +236,7 @@ TEST_CASE("incident actions: one action at a time waits for the monitor") {
     return std::optional<Incident>();
   };
   CHECK(acted.send(request).status == 409);
-  CHECK(second == Refused(503, "another action is under way; try again in a few seconds"));
+  CHECK(second == Refused(503, "another action is in progress; try again in a few seconds"));
 }
 
 TEST_CASE("incident actions: a path answers its methods and names them") {

@@ -68,7 +68,7 @@ TEST_CASE("incident pages: a cost and a check that are not known are left out") 
   incident.verdict.fix.clear();
   shown.monitor.change(incident);
   const std::string page = shown.page();
-  CHECK(!shows(page, "<dt>Costs</dt>"));
+  CHECK(!shows(page, "<dt>Cost</dt>"));
   CHECK(!shows(page, "<dt>Check next</dt>"));
   CHECK(!shows(page, "goodput whatif"));
   CHECK(shows(shown.monitor.get("/incidents").body, "<td>–</td></tr>"));
@@ -86,11 +86,11 @@ TEST_CASE("incident pages: a price that is not known leaves the seconds") {
 
 TEST_CASE("incident pages: an incident that later steps hide says where it was last visible") {
   ShownIncident shown;
-  CHECK(!shows(shown.page(), "Last visible"));  // the latest analyzed step, 39, shows it
+  CHECK(!shows(shown.page(), "last seen"));  // the latest analyzed step, 39, shows it
   Incident incident = shown.stored();
   incident.last_seen = {0, 31};
   shown.monitor.change(incident);
-  CHECK(shows(shown.page(), "Last visible at <a href=\"/jobs/llama-70b/steps/0/31\">step 31</a>"));
+  CHECK(shows(shown.page(), "<td class=\"long\">at <a href=\"/jobs/llama-70b/steps/0/31\">step 31</a>"));
 }
 
 TEST_CASE("incident pages: subjects other than a worker are named") {
@@ -176,7 +176,7 @@ TEST_CASE("incident pages: titles count the jobs and incidents that need attenti
   // S is 1.012 to 1.016.
   const std::string healthy_page = monitor.get("/jobs/healthy").body;
   CHECK(shows(healthy_page, "<h1><bdi>healthy</bdi> loses 1."));
-  CHECK(shows(healthy_page, " % of its time; no cause is likely</h1>"));
+  CHECK(shows(healthy_page, " % of its time to stragglers; no likely cause was found</h1>"));
   Incident muted = monitor.incident(testing::incident_key_of(second));
   muted.muted = IncidentMute{"ann", monitor.now_s, monitor.now_s + 60};
   monitor.change(muted);

@@ -123,23 +123,25 @@ TEST_CASE("monitor api: incidents are listed, those of a job, open ones, and one
 
 TEST_CASE("monitor api: refusals say what is wanted") {
   ShownMonitor monitor({MadeUpJob{}});
-  CHECK(refused(monitor, 404, "/api/v1/jobs/x") == "there is no job of this name; /api/v1/jobs lists all");
+  CHECK(refused(monitor, 404, "/api/v1/jobs/x") ==
+        "there is no job with this name; /api/v1/jobs lists all jobs");
   CHECK(refused(monitor, 404, "/api/v1/jobs/x/steps") ==
-        "there is no job of this name; /api/v1/jobs lists all");
+        "there is no job with this name; /api/v1/jobs lists all jobs");
   CHECK(refused(monitor, 404, "/api/v1/jobs/llama-70b/steps/0/99") ==
-        "there is no such step, or it is not kept any more");
+        "there is no such step, or it is no longer stored");
   CHECK(refused(monitor, 404, "/api/v1/jobs/llama-70b/steps/0/-1/map") ==
-        "there is no map of this step, nor of one before it");
+        "no worker map is stored for this step or an earlier one");
   CHECK(refused(monitor, 404, "/api/v1/jobs/llama-70b/workers/9/9") == "the job has no such worker");
-  CHECK(refused(monitor, 404, "/api/v1/incidents/9") == "there is no such incident, or it is no longer kept");
+  CHECK(refused(monitor, 404, "/api/v1/incidents/9") ==
+        "there is no such incident, or it is no longer stored");
   CHECK(refused(monitor, 404, "/api/v1/jobs/llama-70b/steps/0/39/rows.csv.gz") ==
-        "there is no such path; /api/v1 lists all");
+        "there is no such path; /api/v1 lists all paths");
   CHECK(refused(monitor, 400, "/api/v1/jobs/llama-70b/steps", {{"most", "0"}}) ==
-        "most: want an integer from 1 to 10000");
+        "the parameter most must be an integer from 1 to 10000");
   CHECK(refused(monitor, 400, "/api/v1/jobs/llama-70b/workers/0/0", {{"run", "x"}}) ==
-        "run: want an integer from 0 to 2147483647");
+        "the parameter run must be an integer from 0 to 2147483647");
   CHECK(refused(monitor, 400, "/api/v1/incidents", {{"most", "x"}}) ==
-        "most: want an integer from 1 to 10000");
+        "the parameter most must be an integer from 1 to 10000");
 }
 
 TEST_CASE("monitor api: what is no number is null, what is no UTF-8 is replaced") {

@@ -97,7 +97,7 @@ TEST_CASE("monitor pages: the charts of a job with relative times have step numb
   for (const char* path : {"/jobs/llama-70b", "/jobs/llama-70b/workers/2/1"}) {
     INFO(path);
     const std::string page = monitor.get(path).body;
-    CHECK(has(page, ">step (when the steps began is not known)</text>"));
+    CHECK(has(page, ">step (start times are not known)</text>"));
     CHECK(!has(page, "text-anchor=\"end\">min before"));
     CHECK(has(absolute.get(path).body, "text-anchor=\"end\">min before"));
   }
@@ -156,7 +156,7 @@ TEST_CASE("monitor pages: an incomplete step names the workers that are missing"
   ShownMonitor monitor({MadeUpJob{}});
   const std::string page = monitor.get("/jobs/llama-70b/steps/0/38").body;
   CHECK(
-      has(page, "This step was not analysed: incomplete. rows of 1 of its workers did not come within 30 s"));
+      has(page, "This step was not analyzed: incomplete. rows of 1 of its workers did not come within 30 s"));
   CHECK(has(page, "dp 0 stage 3 (rank 24, host node0003)"));
 }
 
@@ -171,7 +171,8 @@ TEST_CASE("monitor pages: a step leads to its neighbours, and a number to the la
   REQUIRE(found.headers.size() == 1);
   CHECK(found.headers[0].second == "/jobs/llama-70b/steps/0/39");
   CHECK(monitor.get("/jobs/llama-70b/steps", {{"step", "-1"}}).status == 404);
-  CHECK(has(monitor.get("/jobs/llama-70b/steps", {{"step", "x"}}).body, "Want ?step=NUMBER"));
+  CHECK(has(monitor.get("/jobs/llama-70b/steps", {{"step", "x"}}).body,
+            "The address must contain ?step=NUMBER"));
   CHECK(monitor.get("/jobs/nobody/steps", {{"step", "5"}}).status == 404);
 }
 
@@ -181,13 +182,13 @@ TEST_CASE("monitor pages: states of jobs are told apart") {
   monitor.status.update([](MonitorState& state) { state.jobs["llama-70b"].is_behind = true; });
   CHECK(has(monitor.get("/").body, "behind: steps are skipped"));
   monitor.now_s += 121;  // silent after 120 s
-  CHECK(has(monitor.get("/").body, "silent: no rows come"));
+  CHECK(has(monitor.get("/").body, "silent: no rows are arriving"));
   monitor.status.update([](MonitorState& state) {
     state.jobs.clear();
     state.jobs["new"] = {};
   });
   const std::string page = monitor.get("/").body;
-  CHECK(has(page, "not watched now"));
+  CHECK(has(page, "not watched at the moment"));
   CHECK(has(page, "waiting for its first step"));
   CHECK(monitor.get("/jobs/new").status == 200);
 }
@@ -198,8 +199,8 @@ TEST_CASE("monitor pages: the maps of the window together tell a slow host from 
   data.is_data = true;
   ShownMonitor monitor({MadeUpJob{}, data});
   // One map of either shows a replica of four that is slower than the others.
-  CHECK(has(monitor.get("/jobs/llama-70b").body, "single workers: machines"));
-  CHECK(has(monitor.get("/jobs/data").body, "spread over replicas: lengths of sequences"));
+  CHECK(has(monitor.get("/jobs/llama-70b").body, "single slow workers (machines)"));
+  CHECK(has(monitor.get("/jobs/data").body, "slow workers across replicas (sequence lengths)"));
 }
 
 TEST_CASE("monitor pages: what there is not is a 404 that says what it is") {
@@ -209,12 +210,12 @@ TEST_CASE("monitor pages: what there is not is a 404 that says what it is") {
     return response.status == 404 && has(response.body, what);
   };
   CHECK(says("/nothing", "There is no such page."));
-  CHECK(says("/jobs/x", "There is no job of this name."));
-  CHECK(says("/jobs/llama-70b/steps/0/99", "There is no such step, or it is not kept any more."));
+  CHECK(says("/jobs/x", "There is no job with this name."));
+  CHECK(says("/jobs/llama-70b/steps/0/99", "There is no such step, or it is no longer stored."));
   CHECK(says("/jobs/llama-70b/workers/4/0", "The job has no such worker."));
-  CHECK(says("/incidents/2", "There is no such incident, or it is no longer kept."));
+  CHECK(says("/incidents/2", "There is no such incident, or it is no longer stored."));
   CHECK(says("/static/x.css", "There is no such file."));
-  CHECK(says("/jobs/llama-70b/steps/0/5/timeline.json.gz", "The rows of this step are not kept any more."));
+  CHECK(says("/jobs/llama-70b/steps/0/5/timeline.json.gz", "The rows of this step are no longer stored."));
 }
 
 TEST_CASE("monitor pages: where nothing can be done only GET and HEAD are answered") {
@@ -250,7 +251,7 @@ TEST_CASE("monitor pages: health is a loop that goes round, readiness results th
   CHECK(monitor.get("/readyz").body == "ready\n");
   monitor.now_s += 61;
   CHECK(monitor.get("/healthz").status == 503);
-  CHECK(monitor.get("/healthz").body == "the loop of the monitor has not gone round for 61 s\n");
+  CHECK(monitor.get("/healthz").body == "the monitor's main loop has not run for 61 s\n");
   monitor.status.update([](MonitorState& state) { state.problem = "the disk is full"; });
   CHECK(monitor.get("/readyz").status == 503);
   CHECK(monitor.get("/readyz").body == "the disk is full\n");
@@ -258,7 +259,7 @@ TEST_CASE("monitor pages: health is a loop that goes round, readiness results th
     state.problem.clear();
     state.is_ready = false;
   });
-  CHECK(monitor.get("/readyz").body == "the folders were not read yet\n");
+  CHECK(monitor.get("/readyz").body == "the watched folders have not been read yet\n");
 }
 
 TEST_CASE("monitor pages: one can listen to all jobs and to one that there is") {
@@ -268,7 +269,7 @@ TEST_CASE("monitor pages: one can listen to all jobs and to one that there is") 
   const HttpResponse nobody = monitor.get("/events", {{"topic", "job/x"}});
   CHECK(nobody.status == 404);
   CHECK(nobody.topic.empty());
-  CHECK(has(nobody.body, "want topic=all or topic=job/NAME of a job that there is"));
+  CHECK(has(nobody.body, "the parameter topic must be all, or job/NAME with the name of an existing job"));
 }
 
 TEST_CASE("monitor pages: a step whose rows are kept has a timeline and rows, gzipped") {

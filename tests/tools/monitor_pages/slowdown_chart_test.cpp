@@ -51,7 +51,7 @@ TEST_CASE("slowdown chart: a job with relative times has step numbers on its x a
   CHECK(svg_has(svg, R"(<text x="46.0" y="236" text-anchor="middle">1</text>)"));
   CHECK(svg_has(svg, R"(<text x="214.0" y="236" text-anchor="middle">5</text>)"));
   CHECK(svg_has(svg, R"(<text x="844.0" y="236" text-anchor="middle">20</text>)"));
-  CHECK(svg_has(svg, ">step (when the steps began is not known)</text>"));
+  CHECK(svg_has(svg, ">step (start times are not known)</text>"));
   CHECK_FALSE(svg_has(svg, "before the last step"));
 }
 

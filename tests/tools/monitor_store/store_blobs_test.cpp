@@ -142,8 +142,8 @@ TEST_CASE("store blobs: damaged ones are errors or other values, and nothing els
   const std::string times = times_blob(rows);
   damage(columns, [&](std::string_view blob) { return read_rows(blob, times); });
   damage(times, [&](std::string_view blob) { return read_rows(columns, blob); });
-  CHECK(read_map_blob("nothing of the kind").error().message() == "holds a map of workers that is damaged");
-  CHECK(read_layout_blob("x").error().message() == "holds compressed data that is damaged");
+  CHECK(read_map_blob("nothing of the kind").error().message() == "contains a damaged worker map");
+  CHECK(read_layout_blob("x").error().message() == "contains damaged compressed data");
 }
 
 }  // namespace

@@ -51,8 +51,7 @@ TEST_CASE("monitor store: a newer schema is refused for writing and for reading,
   run_sql(folder.file(), "PRAGMA user_version = 4");
   const std::string said =
       folder.file() +
-      ": has schema 4, and this goodput knows 2 and 3: use the goodput that wrote it, or a "
-      "newer one";
+      ": has schema 4, but this goodput supports only 2 and 3; use the goodput that wrote it, or a newer one";
   CHECK(message_in(MonitorStore::open(folder.file(), {})) == said);
   CHECK(message_in(MonitorStore::open_for_reading(folder.file())) == said);
   run_sql(folder.file(), "PRAGMA user_version = 3");
@@ -64,12 +63,13 @@ TEST_CASE("monitor store: what is no database of a monitor is refused and left a
   const std::string& file = folder.file();
   SUBCASE("a database of something else") {
     run_sql(file, "CREATE TABLE t (x)");
-    const std::string said = file + ": is a database of something else: name another file";
+    const std::string said = file + ": is a database of another program; use another file";
     CHECK(message_in(MonitorStore::open(file, {})) == said);
     CHECK(message_in(MonitorStore::open_for_reading(file)) == said);
   }
-  const std::string damaged =
-      file + ": is damaged, or no database of a monitor: move it away, or put an intact copy in its place";
+  const std::string damaged = file +
+                              ": is damaged, or is not a database of goodput monitor; move it away, or "
+                              "replace it with an intact copy";
   SUBCASE("a file that is no database") {
     write_bytes(file, "forward-compute,0,1,2\n" + std::string(5000, 'x'));
     CHECK(message_in(MonitorStore::open(file, {})) == damaged);
@@ -85,7 +85,7 @@ TEST_CASE("monitor store: what is no database of a monitor is refused and left a
   SUBCASE("an empty file is a new one to the writer only") {
     write_bytes(file, "");
     CHECK(message_in(MonitorStore::open_for_reading(file)) ==
-          file + ": is empty: no monitor has written to it");
+          file + ": is empty; no monitor has written to it yet");
     CHECK(MonitorStore::open(file, {}));
   }
   SUBCASE("a folder, and a folder that is not there") {
@@ -111,7 +111,7 @@ TEST_CASE("monitor store: names of files are taken as they are") {
 TEST_CASE("monitor store: there is one writer at a time, here and in other processes, and it is named") {
   const StoreFolder folder;
   const std::string said =
-      folder.file() + ": another process is writing to it: stop that one, or name another file";
+      folder.file() + ": another process is writing to this file; stop that process, or use another file";
   {
     const auto first = MonitorStore::open(folder.file(), {});
     REQUIRE(first);

@@ -136,7 +136,8 @@ TEST_CASE("monitor store: a reader upgrades an older database first, and needs t
     const auto writer = StoreConnection::open(folder.file(), StoreConnection::Access::kWrite);
     REQUIRE(writer);
     CHECK(message_in(MonitorStore::open_for_reading(folder.file())) ==
-          folder.file() + ": another process is writing to it: stop that one, or name another file");
+          folder.file() +
+              ": another process is writing to this file; stop that process, or use another file");
   }
   auto reader = MonitorStore::open_for_reading(folder.file());
   REQUIRE_MESSAGE(reader, message_in(reader));
@@ -152,11 +153,9 @@ TEST_CASE("monitor store: an older database with a damaged alert is refused, and
     REQUIRE((*connection)->run(sql));
   };
   damage("UPDATE alerts SET verdict = 'x' WHERE id = 3");
-  CHECK(message_in(MonitorStore::open(folder.file(), {})) ==
-        folder.file() + ": holds a verdict that is damaged");
+  CHECK(message_in(MonitorStore::open(folder.file(), {})) == folder.file() + ": contains a damaged verdict");
   damage("UPDATE alerts SET verdict = '', fix = x'ff' WHERE id = 3");
-  CHECK(message_in(MonitorStore::open(folder.file(), {})) ==
-        folder.file() + ": holds a text that is damaged");
+  CHECK(message_in(MonitorStore::open(folder.file(), {})) == folder.file() + ": contains damaged text");
   auto connection = StoreConnection::open(folder.file(), StoreConnection::Access::kRead);
   REQUIRE(connection);
   CHECK((*connection)->integer_of("PRAGMA user_version").value() == 2);

@@ -78,7 +78,7 @@ TEST_CASE("plan: the answer is within one percent of the best of the whole grid 
 
 TEST_CASE("plan: all contenders that always finish are told, the cheapest first, the answer among them") {
   const PlanAnswer answer = answer_to(
-      small_question({{"/policies", R"({"checkpoint": {}})"}, {"/plans", "1"}, {"/most_trials", "16"}}));
+      small_question({{"/policies", R"({"checkpoint": {}})"}, {"/plans", "1"}, {"/max_trials", "16"}}));
   REQUIRE(answer.best);
   // Of each plan that was simulated three numbers of spares, each with three intervals.
   CHECK(answer.finishing.size() == 9 * answer.simulated.size());
@@ -97,7 +97,7 @@ TEST_CASE(
                                                       {"/spares", "[0, 1, 2]"},
                                                       {"/intervals", "[0.5, 1, 2]"},
                                                       {"/plans", "1"},
-                                                      {"/most_trials", "16"}}));
+                                                      {"/max_trials", "16"}}));
   REQUIRE(answer.best);
   REQUIRE(answer.curves.size() == 2);
   CHECK(answer.curves[0].factor == PlanFactor::kSpares);
@@ -139,7 +139,7 @@ TEST_CASE("plan: checkpoints are as often as Daly's exact model has it, within a
 }
 
 TEST_CASE("plan: the answer is the same for any number of threads" * doctest::test_suite("release-only")) {
-  const PlanQuestion question = small_question({{"/most_trials", "64"}});
+  const PlanQuestion question = small_question({{"/max_trials", "64"}});
   const PlanAnswer one = answer_to(question, true, 1);
   const PlanAnswer three = answer_to(question, true, 3);
   REQUIRE(one.best);
@@ -155,14 +155,14 @@ TEST_CASE("plan: a deadline that nothing meets has the soonest as its closest an
   CHECK_FALSE(answer.best);
   REQUIRE(answer.closest);
   CHECK(
-      answer.lacks.starts_with("no choice meets the deadline: the soonest meets the deadline in 0.0 % of "
-                               "runs (95 % required) and takes "));
+      answer.lacks.starts_with("no choice meets the deadline often enough; the closest one meets the "
+                               "deadline in 0.0 % of runs (95 % required) and takes "));
 }
 
 TEST_CASE("plan: a budget with a probability that nothing keeps is missed by that probability") {
-  const PlanAnswer answer = answer_to(small_question({{"/budget", "1000@90%"}, {"/most_trials", "64"}}));
+  const PlanAnswer answer = answer_to(small_question({{"/budget", "1000@90%"}, {"/max_trials", "64"}}));
   CHECK_FALSE(answer.best);
-  CHECK(answer.lacks.starts_with("no choice keeps to the budget: the cheapest costs $"));
+  CHECK(answer.lacks.starts_with("no choice stays within the budget; the cheapest one costs $"));
   CHECK(answer.lacks.ends_with(
       " on average and stays within the budget of $1000 in 0.0 % of runs (90 % required)"));
 }
@@ -183,14 +183,15 @@ TEST_CASE("plan: deadline and budget that can each be kept alone, but not both, 
     CHECK(torn.best->cost_usd->mean <= usd);
     CHECK(torn.best->p_deadline->mean >= 0.95);
   } else {
-    CHECK(torn.lacks.starts_with("no choice keeps to both deadline and budget: the cheapest in time costs "));
+    CHECK(torn.lacks.starts_with(
+        "no choice meets both deadline and budget; the cheapest one that meets the deadline costs "));
   }
 }
 
 TEST_CASE("plan: with a margin that no plan leaves, the nearest plan is named") {
   const PlanAnswer answer = answer_to(small_question({{"/memory_margin", "0.97"}}));
   CHECK_FALSE(answer.best);
-  CHECK(answer.lacks.starts_with("no parallel plan fits into memory: the nearest, TP "));
+  CHECK(answer.lacks.starts_with("no parallel plan fits in memory; the closest, TP "));
 }
 
 TEST_CASE("plan: policies whose plans would not fit are no contenders, and counted") {
@@ -200,7 +201,7 @@ TEST_CASE("plan: policies whose plans would not fit are no contenders, and count
       {{"/model", "llama3-70b"}, {"/search", R"({"tp": [8], "pp": [1], "cp": [1], "zero": [3]})"}}));
   REQUIRE(answer.best);
   REQUIRE(answer.refused.contains("elastic_dp"));
-  CHECK(answer.refused.at("elastic_dp").reason == "does not fit into memory");
+  CHECK(answer.refused.at("elastic_dp").reason == "does not fit in memory");
   CHECK(answer.refused.at("elastic_dp").choices == 3);  // of three numbers of spares
 }
 
@@ -217,11 +218,11 @@ TEST_CASE("plan: a contest over a recording is one run, or starts at random mome
   const auto answer_over = [&file](int seconds) {
     return answer_to(small_question({{"/failures", R"({"model": "trace", "file": ")" + file.path() +
                                                        R"(", "to_s": )" + std::to_string(seconds) + "}"},
-                                     {"/most_trials", "16"}}));
+                                     {"/max_trials", "16"}}));
   };
   const PlanAnswer once = answer_over(259'200);
   REQUIRE(once.notes.size() == 1);
-  CHECK(once.notes[0].starts_with("one run: every trial would replay "));
+  CHECK(once.notes[0].starts_with("one run, because every trial would replay "));
   REQUIRE(once.best);
   CHECK(once.trials == 1);
   CHECK(once.best->trials == 1);
@@ -229,7 +230,7 @@ TEST_CASE("plan: a contest over a recording is one run, or starts at random mome
   CHECK(!once.best->jct_p95_s);
   const PlanAnswer random = answer_over(842'400);
   REQUIRE(random.notes.size() == 1);
-  CHECK(random.notes[0].starts_with("each trial starts at another moment of "));
+  CHECK(random.notes[0].starts_with("each trial starts at a different moment of "));
   REQUIRE(random.best);
   CHECK(random.best->trials == 16);
 }
@@ -249,20 +250,20 @@ TEST_CASE("plan: what a policy adds to a plan has to leave the memory margin, to
   // ZeRO-3 over 64 GPUs fits into 60 % of the memory. elastic_dp shards within a node, over 8: 8.03 billion x
   // 18 bytes over 8 GPUs are 16.8 GiB a GPU, not 2.1.
   const char* const search = R"({"tp": [1], "pp": [1], "cp": [1], "zero": [3]})";
-  const PlanAnswer wide = answer_to(small_question({{"/search", search}, {"/most_trials", "16"}}));
+  const PlanAnswer wide = answer_to(small_question({{"/search", search}, {"/max_trials", "16"}}));
   CHECK_FALSE(wide.refused.contains("elastic_dp"));
   const PlanAnswer narrow =
-      answer_to(small_question({{"/search", search}, {"/most_trials", "16"}, {"/memory_margin", "0.4"}}));
+      answer_to(small_question({{"/search", search}, {"/max_trials", "16"}, {"/memory_margin", "0.4"}}));
   REQUIRE(narrow.best);
   REQUIRE(narrow.refused.contains("elastic_dp"));
-  CHECK(narrow.refused.at("elastic_dp").reason == "does not fit into memory");
+  CHECK(narrow.refused.at("elastic_dp").reason == "does not fit in memory");
 }
 
 TEST_CASE("plan: spares of policies that keep to the plan never train, those of elastic_dp do") {
   // 8 GPUs, and one spare node: twice as many could train.
   const std::vector<config::Change> small = {
-      {"/gpus", "8"},     {"/plans", "1"},        {"/spares", "[1]"},      {"/intervals", "[1]"},
-      {"/tokens", "2e9"}, {"/most_trials", "16"}, {"/memory_margin", "0"}, {"/deadline", "30d"}};
+      {"/gpus", "8"},     {"/plans", "1"},       {"/spares", "[1]"},      {"/intervals", "[1]"},
+      {"/tokens", "2e9"}, {"/max_trials", "16"}, {"/memory_margin", "0"}, {"/deadline", "30d"}};
   for (const char* policy : {"checkpoint", "hot_spare", "gemini", "megatron"}) {
     INFO(policy);
     std::vector<config::Change> changes = small;
@@ -296,7 +297,7 @@ TEST_CASE("plan: checkpoints keep storage busy for a quarter of the time at most
                                                 {"/storage_gb_per_s", "1"},
                                                 {"/plans", "1"},
                                                 {"/spares", "[1]"},
-                                                {"/most_trials", "16"}});
+                                                {"/max_trials", "16"}});
   const PlanAnswer answer = answer_to(question);
   REQUIRE(answer.best);
   // 8.03 billion parameters x 14 bytes at 1 GB/s are 112 s.
@@ -332,7 +333,7 @@ TEST_CASE("plan: what checkpoints write to storage costs what a terabyte costs")
                                                         {"/plans", "1"},
                                                         {"/spares", "[1]"},
                                                         {"/intervals", "[1]"},
-                                                        {"/most_trials", "16"},
+                                                        {"/max_trials", "16"},
                                                         {"/usd_per_tb_written", usd_per_tb}}));
     REQUIRE(answer.best);
     return std::pair(answer.best->cost_usd->mean, answer.best->stored_bytes->mean);

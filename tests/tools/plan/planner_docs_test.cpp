@@ -77,7 +77,7 @@ TEST_CASE("docs: every key of goodput.plan/1 is explained") {
                                               "0,1",
                                               "--plans",
                                               "1",
-                                              "--most-trials",
+                                              "--max-trials",
                                               "16",
                                               "--set",
                                               "/search/schedules=[\"1f1b\"]",

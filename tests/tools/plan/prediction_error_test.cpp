@@ -20,7 +20,7 @@ PlanQuestion question_of(std::vector<config::Change> changes) {
       {"/model", "llama3-70b"},     {"/cluster", "dgx-h100"}, {"/gpus", "64"},
       {"/tokens", "1e9"},           {"/batch", "128"},        {"/sequence_length", "8192"},
       {"/usd_per_node_hour", "20"}, {"/failures", "rsc-1"},   {"/policies", R"({"checkpoint": {}})"},
-      {"/spares", "[0]"},           {"/intervals", "[1]"},    {"/most_trials", "16"}};
+      {"/spares", "[0]"},           {"/intervals", "[1]"},    {"/max_trials", "16"}};
   changes.insert(changes.begin(), all.begin(), all.end());
   auto question = read_plan_question("", changes, {.folders = {GOODPUT_CONFIGS}});
   REQUIRE_MESSAGE(question, question.error().message());

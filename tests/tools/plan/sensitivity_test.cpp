@@ -40,7 +40,7 @@ PlanQuestion market_question() {
        {"/intervals", "[1]"},
        {"/plans", "1"},
        {"/search", R"({"tp": [1], "pp": [1], "cp": [1], "zero": [3]})"},
-       {"/most_trials", "64"}});
+       {"/max_trials", "64"}});
 }
 
 }  // namespace
@@ -80,7 +80,7 @@ TEST_CASE("sensitivity: how nodes of a market come and go are inputs if the answ
                                                     {"/spares", "[0]"},
                                                     {"/intervals", "[1]"},
                                                     {"/plans", "1"},
-                                                    {"/most_trials", "16"}}));
+                                                    {"/max_trials", "16"}}));
   CHECK(std::none_of(none.sensitivity.inputs.begin(), none.sensitivity.inputs.end(),
                      [](const InputSensitivity& input) { return input.input.starts_with("spot/"); }));
 }
@@ -90,7 +90,7 @@ TEST_CASE("sensitivity: a value at which the answer misses its deadline is marke
                                                 {"/spares", "[1]"},
                                                 {"/intervals", "[1]"},
                                                 {"/plans", "1"},
-                                                {"/most_trials", "64"},
+                                                {"/max_trials", "64"},
                                                 {"/deadline", "30h@80%"}});
   const PlanAnswer answer = looked_at(question);
   REQUIRE(answer.best);

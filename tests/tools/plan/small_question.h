@@ -32,7 +32,7 @@ inline Result<PlanQuestion> read_small_question(const std::vector<config::Change
       {"/policies", R"({"checkpoint": {}, "hot_spare": {}, "elastic_dp": {}})"},
       {"/spares", "[0, 1, 2]"},
       {"/intervals", "[0.5, 1, 2]"},
-      {"/most_trials", "512"}};
+      {"/max_trials", "512"}};
   all.insert(all.end(), changes.begin(), changes.end());
   return read_plan_question("", all, config::Library{{GOODPUT_CONFIGS}});
 }

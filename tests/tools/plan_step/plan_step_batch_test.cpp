@@ -214,7 +214,7 @@ TEST_CASE("plan-step --batch: quotes keep line ends, and lines are counted on") 
   const std::string row = "\"two\nlines\"," + Sizes{}.row();
   const BatchRun result = batch("note," + kHeader + '\n' + row + "\nx,y\n");
   CHECK(result.out == "note," + kHeader + kAppended + row + ',' + planned_ms({}) + "\nx,y,,,,\n");
-  CHECK(result.err == "error: ROWS:4: 2 cells, but the header has 11\n");
+  CHECK(result.err == "error: ROWS:4: the row has 2 cells, but the header has 11\n");
 }
 
 TEST_CASE("plan-step --batch: a quote that is never closed spoils its own line only") {
@@ -222,7 +222,7 @@ TEST_CASE("plan-step --batch: a quote that is never closed spoils its own line o
   CHECK(result.code == ExitCode::kBadInput);
   CHECK(result.out == "note," + kHeader + kAppended + "\"open," + Sizes{}.row() + ",,,,\n5\"," +
                           Sizes{}.row() + ',' + planned_ms({}) + '\n');
-  CHECK(result.err == "error: ROWS:2: 1 cells, but the header has 11\n");
+  CHECK(result.err == "error: ROWS:2: the row has 1 cell, but the header has 11\n");
 }
 
 TEST_CASE("plan-step --batch: a row without prediction stops no other") {
@@ -233,8 +233,8 @@ TEST_CASE("plan-step --batch: a row without prediction stops no other") {
   const std::string predicted = Sizes{}.row() + ',' + planned_ms({}) + '\n';
   CHECK(result.out == kHeader + kAppended + odd.row() + ",,,,\n" + predicted + "1,2,3,,,,\n" + predicted);
   CHECK(result.err ==
-        "error: ROWS:2: /parallel/global_batch: is 4, want a multiple of dp 3 x micro_batch 1 = 3\n"
-        "error: ROWS:4: 3 cells, but the header has 10\n");
+        "error: ROWS:2: /parallel/global_batch: must be a multiple of dp 3 x micro_batch 1 = 3, not "
+        "4\nerror: ROWS:4: the row has 3 cells, but the header has 10\n");
 }
 
 TEST_CASE("plan-step --batch: the header alone is fine") {
@@ -263,20 +263,22 @@ TEST_CASE("plan-step --batch: fewer micro-batches than stages are legal, more no
 }
 
 TEST_CASE("plan-step --batch: what a row cannot be") {
-  CHECK(row_error("0,4,1,64,4,2,32,1,1,1") == "# GPUs is \"0\", want a whole number from 1 to 1000000000");
+  CHECK(row_error("0,4,1,64,4,2,32,1,1,1") ==
+        "# GPUs must be a whole number from 1 to 1000000000, not \"0\"");
   CHECK(row_error("1,,1,64,4,2,32,1,1,1") ==
-        "global batch is \"\", want a whole number from 1 to 1000000000");
+        "global batch must be a whole number from 1 to 1000000000, not \"\"");
   CHECK(row_error("1,4,0.5,64,4,2,32,1,1,1") ==
-        "micro batch is \"0.5\", want a whole number from 1 to 1000000000");
+        "micro batch must be a whole number from 1 to 1000000000, not \"0.5\"");
   CHECK(row_error("1,4,1,1e300,4,2,32,1,1,1") ==
-        "hidden size is \"1e300\", want a whole number from 1 to 1000000");
+        "hidden size must be a whole number from 1 to 1000000, not \"1e300\"");
   CHECK(row_error("1,4,1,64,nan,2,32,1,1,1") ==
-        "attention heads is \"nan\", want a whole number from 1 to 1000000");
-  CHECK(row_error("1,4,1,64,4,0x2,32,1,1,1") == "# layers is \"0x2\", want a whole number from 1 to 10000");
+        "attention heads must be a whole number from 1 to 1000000, not \"nan\"");
+  CHECK(row_error("1,4,1,64,4,0x2,32,1,1,1") ==
+        "# layers must be a whole number from 1 to 10000, not \"0x2\"");
   CHECK(row_error("1,4,1,64,4,2,-32,1,1,1") ==
-        "sequence length is \"-32\", want a whole number from 1 to 1000000000");
+        "sequence length must be a whole number from 1 to 1000000000, not \"-32\"");
   CHECK(row_error("1,4,1,64,4,2,32,1,1,99999999999999999999") ==
-        "pipeline parallelism is \"99999999999999999999\", want a whole number from 1 to 10000000");
+        "pipeline parallelism must be a whole number from 1 to 10000000, not \"99999999999999999999\"");
   CHECK(row_error("1,4,1,64,5,2,32,1,1,1") == "hidden size 64 is not divisible by 5 attention heads");
   CHECK(row_error("2,4,1,64,4,2,32,1,1,1") == "# GPUs is 2, but tensor x data x pipeline parallelism is 1");
   CHECK(row_error("1000000000,4,1,64,4,2,32,10000000,10000000,10000000") ==
@@ -284,26 +286,28 @@ TEST_CASE("plan-step --batch: what a row cannot be") {
   CHECK(row_error("3,4,1,64,4,2,32,3,1,1") ==
         "/parallel/tp: is 3, which does not divide the model's heads (4)");
   CHECK(row_error("4,4,1,64,4,2,32,1,1,4") ==
-        "/parallel/pp: 2 layers do not spread evenly over 4 pipeline positions (pp 4 x vpp 1); say how in "
+        "/parallel/pp: 2 layers do not divide evenly over 4 pipeline positions (pp 4 x vpp 1); set "
         "layers_per_stage");
-  CHECK(row_error("1,1000000000,1,64,4,2,32,1,1,1").starts_with("/parallel/global_batch: is 1000000000, "));
-  CHECK(row_error("1,4,1,1000000,1,10000,32,1,1,1").starts_with("/model/layers: with these widths makes"));
+  CHECK(row_error("1,1000000000,1,64,4,2,32,1,1,1")
+            .starts_with("/parallel/global_batch: is 1000000000 (1000000000 micro-batches per replica), "));
+  CHECK(row_error("1,4,1,1000000,1,10000,32,1,1,1")
+            .starts_with("/model/layers: the model would have more than 1e16 parameters; "));
 }
 
 TEST_CASE("plan-step --batch: a file without a header that names keys is refused") {
   CHECK(refusal("") == "error: ROWS: cannot open: No such file or directory\n");
   CHECK(refusal("\n") ==
         "error: ROWS:1: no column is a key of a plan (tp, dp, layers, hidden, cluster, gpus, /parallel/tp, "
-        "...) or of vTrain's tables (# GPUs, global batch, ...)\n");
+        "...) or a column of vTrain's tables (# GPUs, global batch, ...)\n");
   std::string header = kHeader;
   header.replace(header.find("hidden size"), 11, "hiden size");
   CHECK(refusal(header) == "error: ROWS:1: no column \"hidden size\"; did you mean \"hiden size\"?\n");
-  CHECK(refusal(kHeader + ",# layers\n") == "error: ROWS:1: column \"# layers\" is there twice\n");
-  CHECK(refusal(kHeader + kAppended) == "error: ROWS:1: has a column predicted_ms already; remove it\n");
+  CHECK(refusal(kHeader + ",# layers\n") == "error: ROWS:1: column \"# layers\" appears twice\n");
+  CHECK(refusal(kHeader + kAppended) == "error: ROWS:1: already has a column predicted_ms; remove it\n");
   Json plan = base_plan();
   plan["cost"] = {{"model", "roofline2"}};
   const std::string unknown = refusal(kHeader + '\n' + Sizes{}.row() + '\n' + Sizes{}.row() + '\n', plan);
-  CHECK(unknown.find("/cost/model: no cost model \"roofline2\"; did you mean \"roofline\"?") !=
+  CHECK(unknown.find("/cost/model: unknown cost model \"roofline2\"; did you mean \"roofline\"?") !=
         std::string::npos);
   CHECK(unknown.find('\n') == unknown.size() - 1);
 }
@@ -401,35 +405,35 @@ TEST_CASE("plan-step --batch: where measured times are given, rows say how far o
   CHECK(result.out == "tp,measured_ms,predicted_ms,mfu,memory_gib,fits,error\n1," +
                           fmt::format("{:.6f}", ms / 1.25) + "," + predicted + ",0.2500\n1,," + predicted +
                           ",\n1,0,,,,,\n");
-  CHECK(result.err == "error: ROWS:4: measured_ms is \"0\", want milliseconds above 0\n");
+  CHECK(result.err == "error: ROWS:4: measured_ms must be more than 0 milliseconds, not \"0\"\n");
 }
 
 TEST_CASE("plan-step --batch: a column error is the user's where nothing was measured") {
   CHECK(batch("error,tp\nx,1\n").out == "error,tp" + kAppended + "x,1," + planned(base_plan()) + '\n');
-  CHECK(refusal("error,tp,measured_ms\nx,1,1\n") == "error: ROWS:1: has a column error already; remove it\n");
+  CHECK(refusal("error,tp,measured_ms\nx,1,1\n") == "error: ROWS:1: already has a column error; remove it\n");
 }
 
 TEST_CASE("plan-step --batch: columns that are no keys pass through, and are named once") {
   const BatchRun result = batch("id,tp,release\nx,1,2\n");
   CHECK(result.code == ExitCode::kOk);
   CHECK(result.out.find("\nx,1,2," + planned(base_plan()) + '\n') != std::string::npos);
-  CHECK(result.err == "note: columns that are no keys of a plan: id, release\n");
+  CHECK(result.err == "note: ignored columns, which are not keys of a plan: id, release\n");
 }
 
 TEST_CASE("plan-step --batch: what a row of keys cannot be") {
-  CHECK(of_row("tp", "0") == "error: ROWS:2: /parallel/tp: is 0, want an integer from 1 to 10000000\n");
-  CHECK(of_row("tp", "two").starts_with("error: ROWS:2: /parallel/tp: is \"two\", want an integer"));
+  CHECK(of_row("tp", "0") == "error: ROWS:2: /parallel/tp: must be an integer from 1 to 10000000, not 0\n");
+  CHECK(of_row("tp", "two") ==
+        "error: ROWS:2: /parallel/tp: must be an integer from 1 to 10000000, not \"two\"\n");
   CHECK(of_row("gpus,dp", "8,2") == "error: ROWS:2: gpus is 8, but dp x pp x tp x cp is 2\n");
   CHECK(of_row("gpus,dp", "x,2") ==
-        "error: ROWS:2: gpus is \"x\", want a whole number from 1 to 1000000000\n");
-  CHECK(of_row("biases", "2").starts_with("error: ROWS:2: /model/biases: is 2, want "));
+        "error: ROWS:2: gpus must be a whole number from 1 to 1000000000, not \"x\"\n");
+  CHECK(of_row("biases", "2") == "error: ROWS:2: /model/biases: must be true or false, not 2\n");
   CHECK(of_row("/parallel/tpp", "2").starts_with("error: ROWS:2: /parallel/tpp: unknown key; did you mean"));
-  CHECK(of_row("/parallel/tp/x", "2") ==
-        "error: ROWS:2: column \"/parallel/tp/x\" points nowhere in a plan\n");
-  CHECK(of_row("/parallel/~2", "2") == "error: ROWS:2: column \"/parallel/~2\" points nowhere in a plan\n");
+  CHECK(of_row("/parallel/tp/x", "2") == "error: ROWS:2: column \"/parallel/tp/x\" is not a key of a plan\n");
+  CHECK(of_row("/parallel/~2", "2") == "error: ROWS:2: column \"/parallel/~2\" is not a key of a plan\n");
   CHECK(refusal("tp,/parallel/tp\n1,1\n") ==
-        "error: ROWS:1: columns \"tp\" and \"/parallel/tp\" set the same\n");
-  CHECK(refusal("tp,tp\n1,1\n") == "error: ROWS:1: column \"tp\" is there twice\n");
+        "error: ROWS:1: columns \"tp\" and \"/parallel/tp\" set the same key\n");
+  CHECK(refusal("tp,tp\n1,1\n") == "error: ROWS:1: column \"tp\" appears twice\n");
 }
 
 }  // namespace goodput

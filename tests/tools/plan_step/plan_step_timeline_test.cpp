@@ -159,13 +159,14 @@ TEST_CASE("plan-step: plans beyond what can be computed are refused, naming the 
   TrainingPlan many = plan;
   many.parallel.global_batch = 1'000'000'000;
   CHECK(problem(many).starts_with(
-      "p.json /parallel/global_batch: is 1000000000, 250000000 micro-batches a replica, which makes a step "
-      "of some "));
+      "p.json /parallel/global_batch: is 1000000000 (250000000 micro-batches per replica), so a step has "
+      "about "));
   TrainingPlan deep = plan;
   deep.parallel.pp = 1'000'000;
   deep.parallel.vpp = 10'000;
   deep.cluster.nodes = 1'000'000;
-  CHECK(problem(deep) == "p.json /parallel/pp: 1000000 x vpp 10000 are more than 10000 pipeline positions");
+  CHECK(problem(deep) ==
+        "p.json /parallel/pp: is 1000000, which with vpp 10000 makes more than 10000 pipeline positions");
   TrainingPlan slow = plan;
   slow.cluster.gpu.bf16 = {1};
   slow.parallel.sequence_length = 1'000'000'000;

@@ -56,13 +56,13 @@ TEST_CASE("sweep: a point over a short recording is run once, without intervals,
   const SweepRun run(scenario);
   int sweeps = 0;
   for (const std::vector<std::string>& trials :
-       {std::vector<std::string>{"--trials", "8"}, {"--until", "goodput±1%", "--most-trials", "64"}}) {
+       {std::vector<std::string>{"--trials", "8"}, {"--until", "goodput±1%", "--max-trials", "64"}}) {
     const std::string out = "out" + std::to_string(sweeps++);
     const auto said = run.run(with({"sweep", run.scenario(), "--out", run.path(out), "--vary",
                                     "/failures/cap={\"rule\": \"saturate\", \"nodes\": 10}"},
                                    trials));
     REQUIRE_MESSAGE(said.code == ExitCode::kOk, said.err);
-    CHECK(said.out.find("one run: every trial would replay") != std::string::npos);
+    CHECK(said.out.find("one run, because every trial would replay") != std::string::npos);
     for (const auto& row : table_of(run.content(out + "/summary.csv"))) {
       CHECK(row.at("trials") == "1");
       CHECK(row.at("goodput_low").empty());
@@ -154,10 +154,9 @@ TEST_CASE("sweep: a point that cannot be is a row with the reason") {
   const auto rows = table_of(run.content("out/results.csv"));
   REQUIRE(rows.size() == 1 + 1 + 2 * 3 + 1 + 3);
   CHECK(rows[0].at("status") == "error");
-  CHECK(rows[0].at("reason") ==
-        run.scenario() +
-            " /deadline_s: is 500, but the job is stopped after duration_s 300: nobody would "
-            "know; stop it no earlier, or never (duration_s 0)");
+  CHECK(rows[0].at("reason") == run.scenario() +
+                                    " /deadline_s: is 500, but the job stops earlier, after duration_s 300; "
+                                    "set duration_s to 0 or to at least the deadline");
   CHECK(rows[0].at("policy").empty());
   CHECK(rows[0].at("config_hash").empty());
   CHECK(rows[2].at("status") == "ok");
@@ -172,9 +171,9 @@ TEST_CASE("sweep: a value that its key never takes is refused before anything ru
   const auto said = run.run({"sweep", run.scenario(), "--vary", "/failures/mtbf_hours=2,4", "--vary",
                              "/policies/ds/checkpoint/interval_steps=50,-1,100", "--out", run.path("out")});
   CHECK(said.code == ExitCode::kBadInput);
-  CHECK(
-      said.err ==
-      "error: s.json /policies/ds/checkpoint/interval_steps: is -1, want an integer from 0 to 1000000000\n");
+  CHECK(said.err ==
+        "error: s.json /policies/ds/checkpoint/interval_steps: must be an integer from 0 to 1000000000, not "
+        "-1\n");
   CHECK_FALSE(std::filesystem::exists(run.path("out")));
 }
 
@@ -184,7 +183,8 @@ TEST_CASE("sweep: where no point can be the results say why, and the exit code s
   const auto said = run.run({"sweep", run.scenario(), "--vary", "/policies/ds/ep=64,65", "--policy", "ds",
                              "--out", run.path("out")});
   CHECK(said.code == ExitCode::kBadInput);
-  CHECK(said.err == "error: none of the 2 points can be; out/results.csv says why\n");
+  CHECK(said.err ==
+        "error: no point of the sweep is valid (2 points); see out/results.csv for the reasons\n");
   CHECK(table_of(run.content("out/results.csv")).size() == 2);
 }
 
@@ -223,14 +223,14 @@ TEST_CASE("sweep: a file and the same options are the same sweep") {
                       {"design", "latin"},
                       {"points", 5},
                       {"until", "samples±50%"},
-                      {"most_trials", 21},
+                      {"max_trials", 21},
                       {"policies", {"gemini"}}};
   run.write("sweep.json", sweep.dump());
   const auto said = run.run({"sweep", run.path("sweep.json"), "--out", run.path("file"), "--quiet"});
   REQUIRE_MESSAGE(said.code == ExitCode::kOk, said.err);
   run.sweep("options", {"--set", "/duration_s=300", "--vary", "/failures/mtbf_hours=1.0..9.0", "--vary",
                         "spares=0,1", "--design", "latin", "--points", "5", "--until", "samples±50%",
-                        "--most-trials", "21", "--policy", "gemini", "--quiet"});
+                        "--max-trials", "21", "--policy", "gemini", "--quiet"});
   CHECK(run.content("file/results.csv") == run.content("options/results.csv"));
   // In five minutes few jobs lose a node: counts that are nearly all the same are not relied on, and some
   // points run all they may.
@@ -242,11 +242,11 @@ TEST_CASE("sweep: a file and the same options are the same sweep") {
 TEST_CASE("sweep: a stopping rule that is not reached is a warning of the results") {
   const SweepRun run(swept_scenario());
   run.sweep("out", {"--vary", "/failures/mtbf_hours=1", "--policy", "ds", "--until", "samples±0.0001%",
-                    "--most-trials", "25", "--quiet"});
+                    "--max-trials", "25", "--quiet"});
   const auto rows = table_of(run.content("out/summary.csv"));
   REQUIRE(rows.size() == 1);
   CHECK(rows[0].at("trials") == "25");
-  CHECK(rows[0].at("warnings").find("after 25 trials samples ±") != std::string::npos);
+  CHECK(rows[0].at("warnings").find("after 25 trials, samples is known to ±") != std::string::npos);
 }
 
 TEST_CASE("docs: the keys of sweeps are those of the reader") {

@@ -46,9 +46,8 @@ TEST_CASE("sweep shard: a task of an array, from wherever its numbers start") {
   Variables uneven = task;
   uneven["SLURM_ARRAY_TASK_ID"] = "19";
   CHECK(chosen_shard("", uneven) ==
-        "SLURM_ARRAY_TASK_ID of the environment is 19, which is none of 5 tasks from 10 on; number them in "
-        "equal "
-        "steps, or say --shard I/N");
+        "environment variable SLURM_ARRAY_TASK_ID is 19, which is not one of the 5 tasks from 10 on; number "
+        "the tasks in equal steps, or use --shard I/N");
 }
 
 TEST_CASE("sweep shard: a task of a step; the script of a job is no task") {
@@ -62,7 +61,7 @@ TEST_CASE("sweep shard: a task of a step; the script of a job is no task") {
   // salloc has no rank.
   CHECK(chosen_shard("", {{"SLURM_JOB_ID", "7"}, {"SLURM_NTASKS", "4"}}) == "0/1");
   CHECK(chosen_shard("", {{"SLURM_PROCID", "4"}, {"SLURM_NTASKS", "4"}}) ==
-        "SLURM_PROCID of the environment is 4, of 4 tasks; say --shard I/N");
+        "environment variable SLURM_PROCID is 4, but there are only 4 tasks; use --shard I/N");
 }
 
 TEST_CASE("sweep shard: a step in a task of an array has its own parts") {
@@ -77,12 +76,12 @@ TEST_CASE("sweep shard: a step in a task of an array has its own parts") {
 
 TEST_CASE("sweep shard: what is none") {
   const auto want = [](const std::string& option) {
-    return "--shard " + option + ": want I/N, part I, counted from 0, of N: 0/4 to 3/4";
+    return "--shard " + option + ": expected I/N, part I of N counted from 0, for example 0/4 to 3/4";
   };
   for (const std::string option : {"4/4", "-1/4", "1", "a/b", "1/0", "0/1000000", "1/2/3"})
     CHECK(chosen_shard(option, {}) == want(option));
   CHECK(chosen_shard("", {{"SLURM_ARRAY_TASK_ID", "x"}}) ==
-        "SLURM_ARRAY_TASK_ID of the environment is \"x\", want a whole number; say --shard I/N");
+        "environment variable SLURM_ARRAY_TASK_ID must be a whole number, not \"x\"; or use --shard I/N");
 }
 
 }  // namespace goodput

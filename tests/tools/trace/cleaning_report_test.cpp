@@ -22,11 +22,11 @@ const std::vector<CleaningFinding> kFindings = {
 TEST_CASE("cleaning: a table says how many of what, what was done, and where") {
   CHECK(cleaning_text({}).empty());
   CHECK(cleaning_text(kFindings) ==
-        "found in the trace                       count  done\n"
-        "  rows recorded twice                       12  dropped (steps 1-3, 9)\n"
-        "  steps in which ops are missing             1  left out (step 4)\n"
+        "found in the trace                   count  action\n"
+        "  rows recorded twice                   12  dropped (steps 1-3, 9)\n"
+        "  steps with missing ops                 1  left out (step 4)\n"
         "    gc_0_0 is missing in step 4, dp_rank 1\n"
-        "  files without their closing bracket        2  read to their end\n");
+        "  files without a closing bracket        2  read to the end\n");
 }
 
 TEST_CASE("cleaning: the JSON has a rule an entry, none for a clean trace") {
@@ -34,7 +34,7 @@ TEST_CASE("cleaning: the JSON has a rule an entry, none for a clean trace") {
   const auto json = cleaning_json(kFindings);
   REQUIRE(json.size() == 3);
   CHECK(json[1] == OrderedJson{{"rule", "missing-ops"},
-                               {"found", "steps in which ops are missing"},
+                               {"found", "steps with missing ops"},
                                {"done", "left out"},
                                {"count", 1},
                                {"steps", {4}},

@@ -57,18 +57,12 @@ TEST_CASE("trace info: sizes, step times and op types") {
   CHECK(info.code == ExitCode::kOk);
   CHECK(info.err.empty());
   CHECK(info.out ==
-        "format          csv, float32 times\n"
-        "ops             8 in 1 file\n"
-        "steps           2 from 10 to 20\n"
-        "step time       0.875 s median, 0.75 to 1 s\n"
-        "parallelism     dp 2, pp 1, vpp 1: 2 workers\n"
-        "micro-batches   1\n"
-        "ops a lane      2 in each of 4 (step, dp_rank) lanes\n"
-        "dense           yes\n"
-        "\n"
-        "op type                             ops      total s      mean ms\n"
-        "backward-compute                      4        1.750      437.500\n"
-        "forward-compute                       4        1.250      312.500\n");
+        "format          csv, float32 times\nops             8 in 1 file\nsteps           2 from 10 to "
+        "20\nstep time       0.875 s median, 0.75 to 1 s\nparallelism     dp 2, pp 1, vpp 1: 2 "
+        "workers\nmicro-batches   1\nops per lane    2 in each of 4 (step, dp_rank) lanes\ndense           "
+        "yes\n\nop type                             ops      total s      mean ms\nbackward-compute          "
+        "            4        1.750      437.500\nforward-compute                       4        1.250      "
+        "312.500\n");
 }
 
 TEST_CASE("trace info: the same as JSON, alone on stdout") {
@@ -106,7 +100,7 @@ TEST_CASE("trace info: a trace that is not dense is described, with the first op
   const TemporaryFile file("t.csv", kTrace.substr(0, kTrace.rfind("1,0,1,20,backward")));
   const Run info = run({"trace", "info", file.path()});
   CHECK(info.code == ExitCode::kOk);
-  CHECK(info.out.find("ops a lane      1 to 2 in each of 4 (step, dp_rank) lanes\n") != std::string::npos);
+  CHECK(info.out.find("ops per lane    1 to 2 in each of 4 (step, dp_rank) lanes\n") != std::string::npos);
   CHECK(info.out.find("backward-compute_0_0 is missing in step 20, dp_rank 1") != std::string::npos);
 }
 
@@ -138,16 +132,16 @@ TEST_CASE("trace: options for spot traces name what they take") {
   const TemporaryFile spot("s.csv", "t_s,count\n0,4\n");
   const TemporaryFile ops("t.csv", kTrace);
   CHECK(error_of({"trace", "info", spot.path(), "--meaning", "hold"}) ==
-        "error: --meaning: no meaning \"hold\"; did you mean \"held\"?; known: held, probe");
+        "error: --meaning: unknown meaning \"hold\"; did you mean \"held\"?; known: held, probe");
   CHECK(error_of({"trace", "info", spot.path(), "--polarity", "up"}) ==
-        "error: --polarity: no polarity \"up\"; known: available, preempted");
+        "error: --polarity: unknown polarity \"up\"; known: available, preempted");
   CHECK(error_of({"trace", "info", ops.path(), "--meaning", "held"})
-            .starts_with("error: " + ops.path() + ": is no spot trace in a known format (events_csv, "));
+            .starts_with("error: " + ops.path() + ": is not in a known spot trace format (events_csv, "));
   CHECK(error_of({"trace", "info", spot.path(), ops.path()}) ==
-        "error: " + ops.path() + ": " + spot.path() +
-            " is a spot trace, which is one file; give one at a time");
+        "error: " + ops.path() + ": " + spot.path() + " is a spot trace; give one spot trace at a time");
   CHECK(error_of({"trace", "info", spot.path(), "--meta", ops.path()}) ==
-        "error: --meta: " + spot.path() + " is a spot trace, which has no job");
+        "error: --meta: " + spot.path() +
+            " is a spot trace, which has no job metadata; leave the option out");
 }
 
 TEST_CASE("trace convert: the rows of several files follow each other in the output") {
@@ -156,7 +150,7 @@ TEST_CASE("trace convert: the rows of several files follow each other in the out
   const TemporaryFile out("out.csv");
   const Run converted = run({"trace", "convert", first.path(), second.path(), out.path()});
   CHECK(converted.code == ExitCode::kOk);
-  CHECK(converted.out == out.path() + ": 2 ops as csv\n");
+  CHECK(converted.out == "Wrote " + out.path() + ": 2 ops as csv\n");
   CHECK(out.content() == kHeader + "0,0,0,1,gc,0.5,0.1,0,-1,0,-1\n1,0,1,1,gc,0.25,0.1,0,-1,0,-1\n");
 }
 
@@ -189,16 +183,16 @@ TEST_CASE("trace convert: errors leave the output as it was") {
   const TemporaryFile bad("bad.csv", kTrace + "x\n");
   const TemporaryFile out("out.csv", "old");
   CHECK(error_of({"trace", "convert", bad.path(), out.path()}) ==
-        "error: " + bad.path() + ":10: dp_rank is \"x\", want an integer");
+        "error: " + bad.path() + ":10: dp_rank must be an integer, not \"x\"");
   CHECK(error_of({"trace", "convert", file.path(), file.path()}) ==
         "error: " + file.path() + ": is both input and output (OUT); name another output file");
   CHECK(error_of({"trace", "convert", file.path(), "out.txt"}) ==
-        "error: out.txt: cannot tell the output format from the name; end it in one of .parquet, .json, "
-        ".json.gz, .log, .log.gz, .csv, "
-        ".csv.gz or give --to");
-  CHECK(error_of({"trace", "convert", file.path(), "out.txt", "--to", "cvs"}) ==
-        "error: --to: no writable op trace format \"cvs\"; did you mean \"csv\"?; known: parquet, chrome, "
-        "raw_log, csv");
+        "error: out.txt: cannot tell the output format from the file name; use one of the extensions "
+        ".parquet, .json, .json.gz, .log, .log.gz, .csv, .csv.gz or give --to");
+  CHECK(
+      error_of({"trace", "convert", file.path(), "out.txt", "--to", "cvs"}) ==
+      "error: --to: unknown writable op trace format \"cvs\"; did you mean \"csv\"?; known: parquet, chrome, "
+      "raw_log, csv");
   CHECK(out.content() == "old");
   CHECK(file.content() == kTrace);
 }
@@ -215,15 +209,12 @@ TEST_CASE("command line: one line says what is wrong and suggests") {
         "error: goodput trace info: unknown option \"--fromat\"; did you mean \"--format\"?");
   CHECK(error_of({"list", "formats", "x"}) == "error: goodput list: unexpected argument \"x\"");
   CHECK(error_of({"list", "format"}) ==
-        "error: no kind of thing to list \"format\"; did you mean \"formats\"?; known: formats, schedules, "
-        "cost-models, "
-        "policies, failures, models, clusters, stacks, plans, scenarios, sweeps, questions, failure-presets, "
-        "routing-models, suites, "
-        "calibrations, fleets, alert-rules, "
-        "commands");
-  CHECK(
-      error_of({"list", "formats", "--jobs", "0"}) ==
-      "error: goodput list: --jobs: wants a whole number from 1 to 4096, not \"0\"; see goodput list --help");
+        "error: unknown kind of list \"format\"; did you mean \"formats\"?; known: formats, schedules, "
+        "cost-models, policies, failures, models, clusters, stacks, plans, scenarios, sweeps, questions, "
+        "failure-presets, routing-models, suites, calibrations, fleets, alert-rules, commands");
+  CHECK(error_of({"list", "formats", "--jobs", "0"}) ==
+        "error: goodput list: --jobs: must be a whole number from 1 to 4096, not \"0\"; see goodput list "
+        "--help");
   CHECK(error_of({"list", "formats", "--seed", "-1"}).starts_with("error: goodput list: --seed: "));
 }
 
@@ -250,12 +241,12 @@ TEST_CASE("command line: the name alone of what has commands shows its help, as 
     CHECK(alone.out == run(asked).out);
   }
   CHECK(error_of({"help", "trase"})
-            .starts_with("error: no command \"trase\"; did you mean \"trace\"?; known: "));
+            .starts_with("error: unknown command \"trase\"; did you mean \"trace\"?; known: "));
   CHECK(error_of({"help", "list", "x"}) == "error: goodput list has no commands; see goodput list --help");
-  CHECK(error_of({"help", "--man", "list"}) == "error: --man is of all commands; leave out the command");
-  CHECK(error_of({"completion", "tcsh"}).starts_with("error: no shell \"tcsh\""));
+  CHECK(error_of({"help", "--man", "list"}) == "error: --man covers all commands; leave out COMMAND");
+  CHECK(error_of({"completion", "tcsh"}).starts_with("error: unknown shell \"tcsh\""));
   CHECK(error_of({"list", "--json", "-"}) ==
-        "error: --json and --report want something to list: see goodput list");
+        "error: --json and --report need something to list; see goodput list --help");
 }
 
 TEST_CASE("list: formats in text and JSON") {

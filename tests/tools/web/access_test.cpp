@@ -74,28 +74,27 @@ TEST_CASE("web access: this machine needs no token, others need one and a proxy"
   CHECK(access_error({.address = "::1"}).empty());
   CHECK(access_error({.address = "127.8.9.10"}).empty());
   CHECK(access_error({.address = "0.0.0.0"}) ==
-        "[token_file] --token_file is needed to listen on 0.0.0.0, which others reach");
-  CHECK(
-      access_error({.address = "10.0.0.1", .token_file = file.path()}) ==
-      "[behind_proxy] --behind_proxy is needed to listen on 10.0.0.1: tokens are to go through a proxy that "
-      "does TLS");
+        "[token_file] --token_file is required to listen on 0.0.0.0, which other machines can reach");
+  CHECK(access_error({.address = "10.0.0.1", .token_file = file.path()}) ==
+        "[behind_proxy] --behind_proxy is required to listen on 10.0.0.1, because tokens must pass through a "
+        "proxy that does TLS");
   CHECK(access_error({.address = "::", .token_file = file.path(), .behind_proxy = true}).empty());
   CHECK(access_error({.takes_pushes = true}) ==
-        "[token_file] --token_file is needed to take what others push");
+        "[token_file] --token_file is required to accept pushed rows");
   CHECK(access_error({.token_file = file.path(), .takes_pushes = true}).empty());
-  CHECK(access_error({.address = "localhost"}) == "[address] --address: \"localhost\" is no IP address");
+  CHECK(access_error({.address = "localhost"}) == "[address] --address: \"localhost\" is not an IP address");
 }
 
 TEST_CASE("web access: a token is one long word that not everybody can read") {
   const std::string too_short =
-      "a token is one word of at least 16 printable characters: openssl rand -hex 32";
+      "the token must be one word of at least 16 printable characters; create one with openssl rand -hex 32";
   for (const char* text : {"0123456789abcde\n", "0123456789 abcdef", "0123456789abcde\xc3\xa9"}) {
     const TokenFile file(text);
     CHECK(AccessToken::read(file.path()).error().message() == file.path() + ": " + too_short);
   }
   const TokenFile open_to_all(kToken, 0644);
   CHECK(AccessToken::read(open_to_all.path()).error().message() ==
-        open_to_all.path() + ": others may read this token: chmod o-rwx it");
+        open_to_all.path() + ": other users can read this token file; run chmod o-rwx on it");
   CHECK(AccessToken::read("/nonexistent/token").error().where.file == "/nonexistent/token");
 }
 
@@ -119,7 +118,8 @@ TEST_CASE("web access: whoever is refused is asked for the token; without one no
   const auto refusal = refuse_stranger(AccessToken(kToken), {}, {});
   REQUIRE(refusal);
   CHECK(refusal->body ==
-        "{\"error\":\"the token is needed: as a bearer, or as the password of any user\"}\n");
+        "{\"error\":\"an access token is required; send it as a bearer token, or as the password with any "
+        "user name\"}\n");
   REQUIRE(refusal->headers.size() == 1);
   CHECK(refusal->headers[0].first == "WWW-Authenticate");
   CHECK(refusal->headers[0].second == "Basic realm=\"goodput\", charset=\"UTF-8\"");

@@ -42,7 +42,7 @@ TEST_CASE("form: fields are decoded, and a text may have several lines") {
 
 TEST_CASE("form: a damaged form is refused as a whole") {
   const std::string damaged =
-      "the form is damaged: want at most 64 fields NAME=VALUE with & between them, in UTF-8, other "
+      "the form is malformed; send at most 64 fields NAME=VALUE separated by &, in UTF-8, with special "
       "characters as %XX";
   for (const char* body : {"a=%", "a=%4", "a=%zz", "%=1", "a=%00", "a=%7f", "a=\x01", "a=%ff", "a=\xc3"}) {
     CAPTURE(body);
@@ -52,18 +52,18 @@ TEST_CASE("form: a damaged form is refused as a whole") {
   for (int i = 1; i < 64; ++i) fields += fmt::format("&f{}=", i);
   CHECK(form_error(fields) == "read");
   CHECK(form_error(fields + "&f64=") == damaged);
-  CHECK(form_error("a=1&b=2&%61=3") == "the form has the field \"a\" twice");
+  CHECK(form_error("a=1&b=2&%61=3") == "the form contains the field \"a\" twice");
   CHECK(form_error("{\"a\": 1}", "application/json") ==
-        "Content-Type has to be application/x-www-form-urlencoded");
+        "Content-Type must be application/x-www-form-urlencoded");
   CHECK(form_error("a=" + std::string(4094, 'x')) == "read");
-  CHECK(form_error("a=" + std::string(4095, 'x')) == "a form has 4096 bytes at most");
+  CHECK(form_error("a=" + std::string(4095, 'x')) == "a form must be at most 4096 bytes");
 }
 
 TEST_CASE("form: a form that is too large is refused before it is read") {
   CHECK(gate_answer("content-length", "4096") == "may come");
-  CHECK(gate_answer("content-length", "4097") == "413 {\"error\":\"a form has 4096 bytes at most\"}\n");
+  CHECK(gate_answer("content-length", "4097") == "413 {\"error\":\"a form must be at most 4096 bytes\"}\n");
   CHECK(gate_answer("transfer-encoding", "chunked") ==
-        "411 {\"error\":\"send this with Content-Length, not in chunks\"}\n");
+        "411 {\"error\":\"send this with Content-Length, not with chunked encoding\"}\n");
   CHECK(gate_answer("accept", "*/*") == "may come");
 }
 

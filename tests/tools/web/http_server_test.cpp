@@ -246,7 +246,7 @@ TEST_CASE("web server: an address or a port that cannot be had is an error of it
   options.address = "localhost";
   const auto no_address = HttpServer::start(options, echo, {});
   REQUIRE_FALSE(no_address);
-  CHECK(no_address.error().message() == "address: \"localhost\" is no IP address");
+  CHECK(no_address.error().message() == "address: \"localhost\" is not an IP address");
   const HttpServer server = started();
   options = {};
   options.port = server.port();

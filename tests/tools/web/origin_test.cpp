@@ -49,16 +49,15 @@ TEST_CASE("origin: a program that is not a browser says nothing about where a re
 }
 
 TEST_CASE("origin: a page of another site may send nothing, and a forgotten --url is named") {
-  const std::string other = "403 {\"error\":\"the page of another site sent this\"}\n";
+  const std::string other = "403 {\"error\":\"this request came from a page of another site\"}\n";
   CHECK(answer_to_origin("null") == other);
   CHECK(answer_to_origin("", "cross-site") == other);
   CHECK(answer_to_origin("", "same-site") == other);
   CHECK(answer_to_origin("https://goodput.example.org:8443", "cross-site") == other);
   CHECK(answer_to_origin("https://goodput.example.org:8443.evil.example") == other);
   CHECK(answer_to_origin("https://evil.example") ==
-        "403 {\"error\":\"a page of https://evil.example sent this, which is not an address of this server; "
-        "if it is, "
-        "start the monitor with --url https://evil.example\"}\n");
+        "403 {\"error\":\"this request came from a page at https://evil.example, which is not a known "
+        "address of this server; if it is one, start the monitor with --url https://evil.example\"}\n");
   for (const char* origin :
        {"https://goodput.example.org", "http://goodput.example.org:8443", "http://localhost"}) {
     CAPTURE(origin);

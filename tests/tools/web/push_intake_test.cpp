@@ -149,7 +149,7 @@ TEST_CASE("push: a key is taken in once a job") {
 TEST_CASE("push: who is too fast is told so, before his body is read and behind it, until there is room") {
   PushQueue queue(10, {});
   CHECK(answer_to(queue, push_of("12345\n")).starts_with("202"));
-  const std::string full = "429 {\"error\":\"too much was pushed that is not analysed yet\"}";
+  const std::string full = "429 {\"error\":\"too many pushed rows are waiting to be read; try again later\"}";
   CHECK(answer_to(queue, push_of("12345\n")) == full);
   CHECK(PushIntake(queue).accept(push_of("12345\n")).status == 429);  // its length was not known
   CHECK(PushIntake(queue).accept(push_of("12345\n")).headers[0].first == "Retry-After");
@@ -165,11 +165,11 @@ TEST_CASE("push: who is too fast is told so, before his body is read and behind 
 TEST_CASE("push: what cannot be read is refused as a whole") {
   PushQueue queue(kQueueBytes, {});
   const std::string good = gzipped("line\nline\n");
-  CHECK(answer_to(queue, push_of("")) == "400 {\"error\":\"nothing was pushed\"}");
+  CHECK(answer_to(queue, push_of("")) == "400 {\"error\":\"the request body is empty\"}");
   CHECK(answer_to(queue, push_of(good.substr(0, good.size() - 3))) ==
-        "400 {\"error\":\"gzip data ends early\"}");
+        "400 {\"error\":\"gzip data ends early: the body is truncated\"}");
   CHECK(answer_to(queue, push_of(good + "x")) ==
-        "400 {\"error\":\"gzip data is damaged: what follows its first part is no gzip data\"}");
+        "400 {\"error\":\"gzip data is damaged: the data after its first part is not gzip data\"}");
   std::string damaged = good;
   damaged[12] = '\x7f';
   CHECK(answer_to(queue, push_of(damaged)).starts_with("400 {\"error\":\"gzip data is damaged: "));
@@ -185,11 +185,11 @@ TEST_CASE("push: gzip bombs go off in a piece's memory") {
   const std::string bomb = gzipped(std::string(std::size_t{20} << 20, '\n'));  // to a thousandth
   CHECK(bomb.size() < 100'000);
   CHECK(answer_to(queue, push_of(bomb)) ==
-        "400 {\"error\":\"it decompresses to more than 200 times its bytes, which no profile does\"}");
+        "400 {\"error\":\"the body decompresses to more than 200 times its size, which no profile does\"}");
   PushLimits limits;
   limits.text_bytes = std::size_t{4} << 20;
   CHECK(answer_to(queue, push_of(bomb), limits) ==
-        "413 {\"error\":\"decompressed it is more than 4194304 bytes; push it in parts\"}");
+        "413 {\"error\":\"the rows are more than 4194304 bytes when decompressed; push them in parts\"}");
   CHECK(queue.counts().waiting_bytes == 0);
 }
 

@@ -124,10 +124,9 @@ TEST_CASE("request rules: a name that is not the server's is refused with what t
   REQUIRE(head);
   const JudgedRequest judged = judge_request(*head, local_rules());
   REQUIRE(judged.refusal);
-  CHECK(
-      judged.refusal->body ==
-      "{\"error\":\"goodput.example is not a name of this server; if people reach it by that name, start the "
-      "monitor with --url https://goodput.example (or http)\"}\n");
+  CHECK(judged.refusal->body ==
+        "{\"error\":\"goodput.example is not a name of this server; if users reach it by that name, start "
+        "the monitor with --url https://goodput.example (or http)\"}\n");
 }
 
 TEST_CASE("request rules: bodies are those of POST, of a size that is known to fit") {
@@ -172,9 +171,8 @@ TEST_CASE("request rules: requests whose end is a matter of opinion are malforme
 
 TEST_CASE("request parser: a header that is continued on the next line is refused, wherever it is") {
   const std::string folded =
-      "a line of the head begins with a blank or a tab; a header that is continued on the next line is not "
-      "accepted: "
-      "send each header on one line";
+      "a header line begins with a space or a tab; continued headers are not accepted, so send each header "
+      "on one line";
   for (const char* head :
        {"GET / HTTP/1.1\r\n Host: localhost\r\n\r\n", "GET / HTTP/1.1\r\n\tHost: localhost\r\n\r\n",
         "GET / HTTP/1.1\r\nHost: localhost\r\n evil.example\r\n\r\n",

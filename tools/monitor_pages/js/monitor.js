@@ -16,8 +16,8 @@
     if (banner.textContent !== text) banner.textContent = text;
     banner.hidden = text === "";
   };
-  const lost = () => say(`No connection to the monitor. This page is as of ${
-      new Date(renewedAt).toLocaleTimeString()}; trying again.`);
+  const lost = () => say(`Lost the connection to the monitor. This page is from ${
+      new Date(renewedAt).toLocaleTimeString()}; reconnecting.`);
 
   // Where a part was scrolled to and what was open or focused in it is kept.
   const scrollers = (part) => [...part.querySelectorAll("[tabindex='0'], details, a, button")];

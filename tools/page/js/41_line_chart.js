@@ -10,8 +10,8 @@ function seriesAt(series, at) {
 
 Panel.prototype.lineChart = function lineChart({title, x, y, series, steps = false}) {
   const drawn = series.filter((one) => one.points.some((point) => isNumber(point[1])));
-  if (drawn.length === 0) return this.missing(`${title}: no numbers.`);
-  const chart = new Chart(this, title, "Left and right arrow keys read off the values.");
+  if (drawn.length === 0) return this.missing(`numbers for "${title}".`);
+  const chart = new Chart(this, title, "Use the left and right arrow keys to read the values.");
   chart.legend(
       drawn.map((one, at) => ({label: one.name, ink: categoryInk(at), dash: kDashes[at % kDashes.length]})));
   const places =

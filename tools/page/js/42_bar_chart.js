@@ -20,7 +20,7 @@ function labelRoom(labels, width) {
 Panel.prototype.barChart = function barChart(
     {title, rows, format = fmt.number, base = 0, valueLabel = "value"}) {
   const known = rows.filter((row) => isNumber(row.value));
-  if (known.length === 0) return this.missing(`${title}: no numbers.`);
+  if (known.length === 0) return this.missing(`numbers for "${title}".`);
   const shown = known.slice(0, kMostBars);
   const chart = new Chart(this, title);
   chart.onResize((width) => {
@@ -41,7 +41,8 @@ Panel.prototype.barChart = function barChart(
     shown.forEach((row, at) => drawBar(root, row, at * kBarHeight, {scale, base, room, letters, format}));
   });
   if (known.length > shown.length)
-    this.note(`The first ${shown.length} of ${fmt.integer(known.length)}; the table has all.`);
+    this.note(
+        `Shows the first ${shown.length} of ${fmt.integer(known.length)}; the table lists all of them.`);
   const hasInterval = known.some((row) => isNumber(row.low));
   this.details({
     title,
@@ -101,7 +102,7 @@ function drawBar(root, row, top, {scale, base, room, letters, format}) {
 Panel.prototype.stackedBars = function stackedBars({title, rows, format = fmt.number, limit}) {
   const parts = [...new Set(rows.flatMap((row) => Object.keys(row.parts)))].filter(
       (part) => rows.some((row) => row.parts[part] > 0));
-  if (parts.length === 0) return this.missing(`${title}: no numbers.`);
+  if (parts.length === 0) return this.missing(`numbers for "${title}".`);
   const total = (row) => d3.sum(parts, (part) => row.parts[part] ?? 0);
   const chart = new Chart(this, title);
   chart.legend(parts.map((part, at) => ({label: part, ink: categoryInk(at)})));
@@ -124,7 +125,7 @@ Panel.prototype.stackedBars = function stackedBars({title, rows, format = fmt.nu
     if (limit) drawLimit(root, scale(limit.value), shown.length * kBarHeight, limit.label);
   });
   if (rows.length > shown.length)
-    this.note(`The first ${shown.length} of ${fmt.integer(rows.length)}; the table has all.`);
+    this.note(`Shows the first ${shown.length} of ${fmt.integer(rows.length)}; the table lists all of them.`);
   this.details({
     title,
     columns: [

@@ -6,10 +6,10 @@ const kShapes = [
 
 Panel.prototype.scatter = function scatter({title, x, y, points}) {
   const shown = points.filter((point) => isNumber(point.x) && isNumber(point.y)).sort((a, b) => a.x - b.x);
-  if (shown.length === 0) return this.missing(`${title}: no numbers.`);
+  if (shown.length === 0) return this.missing(`numbers for "${title}".`);
   const categories = [...new Set(shown.map((point) => point.category ?? ""))];
   const shapeOf = (at) => d3.symbol().type(d3[kShapes[at % kShapes.length]]).size(56)();
-  const chart = new Chart(this, title, "Left and right arrow keys go from point to point.");
+  const chart = new Chart(this, title, "Use the left and right arrow keys to move between points.");
   chart.legend(categories.map((category, at) => ({label: category, ink: categoryInk(at)})));
   let pointed = -1;
   let point = () => {};

@@ -31,7 +31,7 @@ class Heatmap {
     this.spec = spec;
     this.value = spec.value;
     this.mark = null;
-    this.chart = new Chart(panel, spec.title, "Arrow keys go from cell to cell.");
+    this.chart = new Chart(panel, spec.title, "Use the arrow keys to move between cells.");
     this.canvas = el("canvas");
     this.holder = el("div", {class: "cells"}, this.canvas);
     this.chart.drawing.append(this.holder);

@@ -6,8 +6,8 @@ const kLevelHeight = 40;
 Panel.prototype.icicle = function icicle({title, root, format = fmt.number}) {
   const tree =
       d3.hierarchy(root).sum((node) => (node.children ? 0 : node.value)).sort((a, b) => b.value - a.value);
-  if (!(tree.value > 0)) return this.missing(`${title}: no numbers.`);
-  const chart = new Chart(this, title, "Left and right arrow keys go from part to part.");
+  if (!(tree.value > 0)) return this.missing(`numbers for "${title}".`);
+  const chart = new Chart(this, title, "Use the left and right arrow keys to move between parts.");
   const nodes = tree.descendants();
   const tops = tree.children ?? [];
   const inkOf = (node) =>

@@ -9,7 +9,8 @@ class Gantt {
   constructor(panel, spec) {
     this.spec = spec;
     this.marked = -1;
-    this.chart = new Chart(panel, spec.title, "Arrow keys go from slice to slice, + and \u2212 zoom.");
+    this.chart =
+        new Chart(panel, spec.title, "Use the arrow keys to move between slices, + and \u2212 to zoom.");
     const used = new Set(spec.slices.kind);
     this.chart.legend(
         spec.kinds.map((kind, at) => ({label: kind, ink: categoryInk(at), isUsed: used.has(at)}))
@@ -38,7 +39,7 @@ class Gantt {
         el("div", {class: "zoom"}, button("\u2190", "Earlier", () => this.pan(-1)),
            button("\u2192", "Later", () => this.pan(1)), button("+", "Zoom in", () => this.zoom(0.5)),
            button("\u2212", "Zoom out", () => this.zoom(2)),
-           button("Whole", "Show the whole", () => this.show(0, this.end))));
+           button("All", "Show everything", () => this.show(0, this.end))));
     this.chart.drawing.addEventListener("keydown", (event) => {
       if (event.key === "+" || event.key === "=") this.zoom(0.5);
       if (event.key === "-") this.zoom(2);

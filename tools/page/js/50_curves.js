@@ -26,9 +26,10 @@ function curveAt(points, x) {
 
 Panel.prototype.curves = function curves({title, x, y, series, verticals = [], height = kChartHeight}) {
   const drawn = series.filter((one) => one.points.length > 1);
-  if (drawn.length === 0) return this.missing(`${title}: no numbers.`);
+  if (drawn.length === 0) return this.missing(`numbers for "${title}".`);
   const chart = new Chart(
-      this, title, "Left and right arrow keys read off the values, up and down go from mark to mark.");
+      this, title,
+      "Use the left and right arrow keys to read the values, up and down to move between marks.");
   chart.legend(drawn.map((one, at) => ({label: one.name, ...seriesLook(one, at)})));
   const marks = curveMarks(drawn);
   const xs =

@@ -25,9 +25,9 @@ function intervalScale(rows, {base, log}, range) {
 Panel.prototype.intervals = function intervals(
     {title, label: axisLabel = "", rows, base = 0, format = fmt.number, tick, log = false}) {
   const known = rows.filter((row) => isNumber(row.value));
-  if (known.length === 0) return this.missing(`${title}: no numbers.`);
+  if (known.length === 0) return this.missing(`numbers for "${title}".`);
   const shown = known.slice(0, kMostIntervals);
-  const chart = new Chart(this, title, "Up and down arrow keys go from row to row.");
+  const chart = new Chart(this, title, "Use the up and down arrow keys to move between rows.");
   let pointed = -1;
   let point = () => {};
   chart.onResize((width) => {
@@ -56,7 +56,8 @@ Panel.prototype.intervals = function intervals(
   onArrows(
       chart.drawing, (dx, dy) => point(pointed + dx + dy), () => point(0), () => point(shown.length - 1));
   if (known.length > shown.length)
-    this.note(`The first ${shown.length} of ${fmt.integer(known.length)}; the table has all.`);
+    this.note(
+        `Shows the first ${shown.length} of ${fmt.integer(known.length)}; the table lists all of them.`);
   this.details({
     title,
     columns: [

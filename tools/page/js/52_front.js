@@ -31,7 +31,7 @@ Panel.prototype.front = function front(
     {title, x, y, points, categories: given = [], moreIsBetter = false, isWhole = false}) {
   const known =
       points.filter((point) => isNumber(point.x) && isNumber(point.y)).sort((a, b) => a.x - b.x || a.y - b.y);
-  if (known.length === 0) return this.missing(`${title}: no numbers.`);
+  if (known.length === 0) return this.missing(`numbers for "${title}".`);
   const said = known.filter((one) => one.isFront);
   const best = said.length > 0 ? said : frontOf(known, moreIsBetter);
   const fence = (key) => frontFence(known.map((one) => one[key]), best.map((one) => one[key]));
@@ -39,8 +39,8 @@ Panel.prototype.front = function front(
   const yMost = isWhole || moreIsBetter ? Infinity : fence("y");
   const shown = known.filter((one) => one.x <= xMost && one.y <= yMost);
   const categories = [...new Set([...given, ...known.map((point) => point.category ?? "")])];
-  const chart =
-      new Chart(this, title, "Left and right arrow keys go along the front, up and down through all points.");
+  const chart = new Chart(
+      this, title, "Use the left and right arrow keys to move along the front, up and down for all points.");
   chart.legend(
       categories.map((category, at) => ({label: category, ink: categoryInk(at), shape: frontShape(at, 44)})));
   let pointed = null;
@@ -75,8 +75,7 @@ Panel.prototype.front = function front(
       () => point(best[best.length - 1]));
   const away = known.length - shown.length;
   if (away > 0)
-    this.note(
-        `${plural(away, "point")} far from the others ${away === 1 ? "is" : "are"} in the table alone.`);
+    this.note(`${plural(away, "point")} far from the others ${away === 1 ? "is" : "are"} only in the table.`);
   this.details(frontTable({title, x, y, known, best}));
   return chart;
 };

@@ -11,16 +11,17 @@ function tornadoEnds(row) { return [row.low, row.high].filter(Boolean); }
 
 function tornadoText(row) {
   const side = (end) => `${end.text ? `at ${end.text}: ` : ""}${
-      isNumber(end.change) ? tornadoChange(end.change) : "no answer"}${end.remark ? ` (${end.remark})` : ""}`;
+      isNumber(end.change) ? tornadoChange(end.change) : "no result"}${end.remark ? ` (${end.remark})` : ""}`;
   return `${row.label}${row.note ? ` (${row.note})` : ""}: ${tornadoEnds(row).map(side).join(", ")}`;
 }
 
 Panel.prototype.tornado = function tornado({title, label: axisLabel, rows}) {
-  if (rows.length === 0) return this.missing(`${title}: no inputs.`);
-  const chart = new Chart(this, title, "Up and down arrow keys go from row to row.");
+  if (rows.length === 0) return this.missing(`inputs for "${title}".`);
+  const chart = new Chart(this, title, "Use the up and down arrow keys to move between rows.");
   const remarks = [...new Set(rows.flatMap(tornadoEnds).map((end) => end.remark).filter(Boolean))];
   chart.legend([
-    {label: "input at its lowest", ink: categoryInk(0)}, {label: "input at its highest", ink: categoryInk(1)},
+    {label: "input at its lowest value", ink: categoryInk(0)},
+    {label: "input at its highest value", ink: categoryInk(1)},
     ...remarks.map((text) => ({label: text, ink: "var(--warning)", dash: ""}))
   ]);
   const changes = rows.flatMap(tornadoEnds).map((end) => end.change).filter(isNumber).concat(0);

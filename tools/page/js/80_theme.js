@@ -39,7 +39,7 @@ function themeButton() {
   const button = el("button", {type: "button", class: "quiet theme"});
   const show = () => {
     button.textContent = currentTheme() === "dark" ? "Light" : "Dark";
-    button.setAttribute("aria-label", currentTheme() === "dark" ? "Use light colours" : "Use dark colours");
+    button.setAttribute("aria-label", currentTheme() === "dark" ? "Use light colors" : "Use dark colors");
   };
   button.addEventListener("click", () => {
     const theme = currentTheme() === "dark" ? "light" : "dark";

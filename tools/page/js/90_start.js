@@ -13,7 +13,7 @@ function provenance(panel, results) {
   panel.table({
     title: "provenance",
     columns: [
-      {key: "key", label: "what"},
+      {key: "key", label: "item"},
       ...results.map(({name: called}, at) => ({
                        key: called || "value",
                        label: called || "this result",
@@ -24,7 +24,7 @@ function provenance(panel, results) {
     rows
   });
   panel.note(
-      "Tiers, best first: measured, literature, datasheet, model, assumed. The lowest tier is the weakest that a number here rests on.");
+      "Tiers, best first: measured, literature, datasheet, model, assumed. The lowest tier is the weakest one that any number here depends on.");
 }
 
 // One row a figure, one column a result.
@@ -37,7 +37,7 @@ function comparison(panel, results) {
                    figure: text,
                    values: all.map((figures) => figures.find((figure) => figure.label === text)?.value)
                  }));
-  panel.section(`Compared: ${kindTitle(results[0].result)}`).table({
+  panel.section(`Comparison: ${kindTitle(results[0].result)}`).table({
     title: "key figures of all results",
     columns: [
       {key: "figure"},
@@ -72,8 +72,8 @@ function renderResult(parent, {name: called, result}) {
   panel.figures(attempt(() => parts.figures(result), [], failures));
   attempt(() => parts.render(panel, result), null, failures);
   if (failures.length === 0) return;
-  const rest = panel.section("All members");
-  rest.missing(`something that this page needs: ${failures.join("; ")}. What is there follows.`);
+  const rest = panel.section("All values");
+  rest.missing(`something that this page needs (${failures.join("; ")}). The rest follows.`);
   genericView.render(rest, result);
 }
 
@@ -97,7 +97,7 @@ function start() {
   const main = el("main", {id: "main", tabindex: "-1"});
   const foot = el("footer");
   document.body.append(
-      el("a", {class: "skip", href: "#main"}, "To the results"),
+      el("a", {class: "skip", href: "#main"}, "Skip to the results"),
       el("header", {class: "page-head"}, el("span", {class: "wordmark"}, "goodput"), themeButton()), main,
       foot);
   renderAll(main, results);

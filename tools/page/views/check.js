@@ -29,7 +29,7 @@ function checkHeadline(result) {
   const counted = kCheckOutcomes.filter((outcome) => outcome !== "same" && result.counts?.[outcome] > 0)
                       .map((outcome) => checkCountText(result, outcome));
   const rest = `${plural(result.cases?.length ?? 0, "case")}${
-      counted.length > 0 ? `: ${counted.join(", ")}` : ", all the same"}`;
+      counted.length > 0 ? `: ${counted.join(", ")}` : ", all unchanged"}`;
   const verdicts = {
     ok: `no regression in ${rest}.`,
     regression: `regression in ${rest}.`,
@@ -66,13 +66,13 @@ function checkToleranceText({tolerance}) {
 
 function checkForest(panel, result) {
   const section = panel.section(
-      "What moved",
-      "Relative change of every case against the baseline, with its 95 % interval; grey bands are " +
-          "what a case tolerates. The worst are first.");
+      "What changed",
+      "Relative change of every case from the baseline with its 95 % interval, worst first. Gray bands show " +
+          "the tolerance of a case.");
   const cases = checkCases(result);
   const relative = cases.filter(checkIsRelative);
   const known = relative.filter((one) => one.outcome !== "same" || one.change !== 0);
-  if (known.length === 0) return section.note("Nothing: every figure is what it was.");
+  if (known.length === 0) return section.note("Nothing: every value is the same as in the baseline.");
   section.add(el("ul", {class: "legend"}, [...new Set(known.map((one) => one.outcome))].map((outcome) => {
     const swatch =
         svg("svg", {width: 12, height: 10, "aria-hidden": "true"}, svg("circle", {cx: 5, cy: 5, r: 4}));
@@ -85,26 +85,27 @@ function checkForest(panel, result) {
     base: 0,
     format: checkChange,
     tick: (value) => `${value > 0 ? "+" : ""}${shortNumber(100 * value)}\u202f%`,
-    rows: known.map(
-        (one) => ({
-          label: one.name,
-          value: one.change,
-          low: one.ci?.[0],
-          high: one.ci?.[1],
-          tolerance: checkTolerance(one),
-          ink: checkInk(one.outcome),
-          note: [one.outcome, one.metric, one.better === "same" ? "should stay" : `${one.better} is better`]
-                    .filter(Boolean)
-                    .join(", ")
-        }))
+    rows: known.map((one) => ({
+                      label: one.name,
+                      value: one.change,
+                      low: one.ci?.[0],
+                      high: one.ci?.[1],
+                      tolerance: checkTolerance(one),
+                      ink: checkInk(one.outcome),
+                      note: [
+                        one.outcome, one.metric,
+                        one.better === "same" ? "should stay the same" : `${one.better} is better`
+                      ].filter(Boolean)
+                                .join(", ")
+                    }))
   });
   if (result.undecided) section.note(result.undecided);
   const still = relative.length - known.length;
-  if (still > 0) section.note(`${plural(still, "case")} did not move at all.`);
+  if (still > 0) section.note(`${plural(still, "case")} did not change at all.`);
   const others = cases.length - relative.length;
   if (others > 0)
     section.note(`${plural(others, "case")} without a relative change ${
-        others === 1 ? "is" : "are"} in the table alone.`);
+        others === 1 ? "is" : "are"} only in the table.`);
   return section;
 }
 
@@ -168,12 +169,12 @@ function checkTime(panel, result) {
   if (runs.length === 0) return;
   const slower = runs.filter((run) => run.outcome === "slower");
   const section = panel.section(
-      "Time of the programs",
+      "Run time",
       `${
           slower.length > 0 ? `Slower: ${slower.map((run) => run.run).join(", ")}.` :
-                              "None is slower."} The baseline against itself shows what is noise.`);
+                              "No run is slower."} Comparing the baseline with itself shows the noise.`);
   section.intervals({
-    title: "Time of the candidate over that of the baseline",
+    title: "Candidate time divided by baseline time",
     label: "ratio of medians",
     base: 1,
     format: fmt.ratio,
@@ -199,7 +200,7 @@ function checkTime(panel, result) {
       {key: "run"}, {key: "outcome"}, {key: "baseline_s"}, {key: "candidate_s"}, {key: "rounds"},
       {key: "medians", label: "ratio of medians", value: (run) => run.ab.of_medians, format: fmt.ratio},
       {key: "minima", label: "ratio of minima", value: (run) => run.ab.of_minima, format: fmt.ratio},
-      {key: "noise", label: "baseline against itself", value: (run) => run.aa.of_medians, format: fmt.ratio}
+      {key: "noise", label: "baseline / itself", value: (run) => run.aa.of_medians, format: fmt.ratio}
     ]
   });
 }

@@ -2,12 +2,12 @@
 
 function checkpointHeadline(result) {
   const partial = result.pec_bytes < result.total_bytes ?
-      `; with ${fmt.integer(result.pec_k)} of ${plural(result.experts, "expert")} a layer it is ${
+      `; with ${fmt.integer(result.pec_k)} of ${plural(result.experts, "expert")} per layer it is ${
           fmt.bytes(result.pec_bytes)}` :
       "";
   const cost =
       isNumber(result.o_ckpt_s) ? `; saving and faults cost the run ${fmt.seconds(result.o_ckpt_s)}` : "";
-  return `A checkpoint of ${result.model} holds ${fmt.bytes(result.total_bytes)}${partial}${cost}.`;
+  return `A checkpoint of ${result.model} is ${fmt.bytes(result.total_bytes)}${partial}${cost}.`;
 }
 
 function checkpointFigures(result) {
@@ -28,12 +28,13 @@ function checkpointFigures(result) {
       note: `saves ${fmt.percent(result.non_redundant_saving)}`
     },
     {
-      label: "Heaviest rank",
+      label: "Largest rank",
       value: fmt.bytes(result.per_rank_max_bytes),
-      note: `of ${plural(result.ranks, "rank")}, full ${fmt.bytes(result.per_rank_full_bytes)}`
+      note:
+          `of ${plural(result.ranks, "rank")}; ${fmt.bytes(result.per_rank_full_bytes)} in a full checkpoint`
     },
     {
-      label: "Saved per rank",
+      label: "Reduction per rank",
       value: fmt.percent(result.per_rank_saving),
       note: `sharding ${fmt.any(result.sharding)}, selection ${fmt.any(result.selection)}`
     }
@@ -41,7 +42,7 @@ function checkpointFigures(result) {
   if (isNumber(result.save_s)) {
     figures.push(
         {
-          label: "A checkpoint delays training",
+          label: "Delay per checkpoint",
           value: fmt.seconds(result.save_s),
           note: `${fmt.any(result.save)}, every ${plural(result.interval_steps, "step")}`
         },
@@ -51,11 +52,12 @@ function checkpointFigures(result) {
 }
 
 function checkpointSizes(panel, result) {
-  const section = panel.section("What it holds");
+  const section = panel.section("Contents");
   const expert = result.expert_bytes;
-  const parts = (experts) => ({"all but experts": result.non_expert_bytes, experts: experts * expert});
+  const parts = (experts) =>
+      ({"everything except experts": result.non_expert_bytes, experts: experts * expert});
   section.stackedBars({
-    title: "Bytes of a checkpoint",
+    title: "Checkpoint size",
     format: fmt.bytes,
     rows: [
       {label: "full", parts: parts(result.experts)},
@@ -63,30 +65,30 @@ function checkpointSizes(panel, result) {
     ]
   });
   section.barChart({
-    title: "What a rank writes",
+    title: "Bytes that each rank writes",
     format: fmt.bytes,
     valueLabel: "bytes",
     rows: [
-      {label: "full, heaviest rank", value: result.per_rank_full_bytes},
-      {label: "heaviest rank", value: result.per_rank_max_bytes},
-      {label: "mean rank", value: result.per_rank_mean_bytes}
+      {label: "largest rank, full checkpoint", value: result.per_rank_full_bytes},
+      {label: "largest rank", value: result.per_rank_max_bytes},
+      {label: "average rank", value: result.per_rank_mean_bytes}
     ]
   });
 }
 
 function checkpointRun(panel, result) {
-  const section = panel.section("What saving and faults cost a run");
+  const section = panel.section("Cost of saving and faults");
   if (!isNumber(result.o_ckpt_s))
-    return section.missing("the cost of a run: it was asked without --interval.");
+    return section.missing("the cost of a run, because the command ran without --interval.");
   section.stackedBars({
-    title: "Time that saving and faults cost",
+    title: "Time lost to saving and faults",
     format: fmt.seconds,
     rows: [{label: "O_ckpt", parts: result.o_ckpt_parts_s}]
   });
   section.figures([
     {label: "To CPU memory", value: fmt.seconds(result.snapshot_s)},
     {label: "To storage", value: fmt.seconds(result.persist_s)},
-    {label: "Least interval", value: plural(result.least_interval_steps, "step")}
+    {label: "Shortest possible interval", value: plural(result.least_interval_steps, "step")}
   ].filter((figure) => !figure.value.startsWith(kNothing)));
   section.section("Faults").table({
     title: "faults",
@@ -96,7 +98,7 @@ function checkpointRun(panel, result) {
       {key: "recovered_step"}, {key: "tokens_lost"}, {key: "pec_k_after"}, {key: "snapshot_k_after"}
     ]
   });
-  const assumed = section.section("Assumed", "Options that were not given, and what they were taken to be.");
+  const assumed = section.section("Assumed", "Options that were not given, and the values assumed for them.");
   return assumed.table({
     title: "assumed",
     rows: Object.entries(result.assumed ?? {}).map(([option, value]) => ({option, value})),

@@ -3,34 +3,34 @@
 // Values beyond these are not drawn: where little is lost, M_W and M_S are mostly noise.
 const kFleetCurves = {
   waste: {
-    title: "Waste of the jobs",
-    note: "Share of its GPU-hours that a job wastes, 1 \u2212 1/S.",
+    title: "Waste per job",
+    note: "Share of a job's GPU-hours that is wasted: 1 \u2212 1/S.",
     x: "waste",
     mark: "S = 1.1"
   },
   steps: {
     title: "Slow steps",
-    note: "Slowdown of each step over S of its job: 1 everywhere if all steps are equally slow.",
-    x: "slowdown of a step over S"
+    note: "Slowdown of each step divided by S of its job: 1 everywhere if all steps are equally slow.",
+    x: "slowdown of a step divided by S"
   },
   m_w: {
     title: "Slowest workers",
-    note: "M_W is the share of a job's loss that its slowest 3 % of workers explain.",
+    note: "M_W is the share of a job's loss explained by its slowest 3 % of workers.",
     x: "M_W",
     range: [-0.25, 1.5],
     mark: "half of the loss"
   },
   m_s: {
     title: "Last pipeline stage",
-    note: "M_S is the share of a job's loss that its last pipeline stage explains.",
+    note: "M_S is the share of a job's loss explained by its last pipeline stage.",
     x: "M_S",
     range: [-0.25, 1.5],
     mark: "half of the loss"
   },
   correlation: {
     title: "Sequence lengths",
-    note: "Passes of one micro-batch that are long both forward and backward hint at long sequences.",
-    x: "correlation of forward and backward",
+    note: "If the same micro-batches are slow both forward and backward, long sequences are a likely cause.",
+    x: "correlation of forward and backward passes",
     mark: "high: 0.9"
   },
 };
@@ -56,7 +56,7 @@ function fleetFigures(result) {
     return [{label: text, value: fleetFormat(figure.unit)(figure.value), note: interval(figure)}];
   };
   return [
-    ...one("gpu_hours_wasted", "GPU-hours wasted, share"),
+    ...one("gpu_hours_wasted", "Share of GPU-hours wasted"),
     ...(wasted && isNumber(result.gpu_hours_wasted) ? [{
       label: "GPU-hours wasted",
       value: fleetHours(result.gpu_hours_wasted),
@@ -69,7 +69,7 @@ function fleetFigures(result) {
       note: `of ${fmt.integer(result.jobs_read)} read`
     },
     ...one("slow_jobs", "Jobs with S \u2265 1.1"),
-    ...one("waste_p90", "Waste of a job, P90"),
+    ...one("waste_p90", "Waste per job, P90"),
   ];
 }
 
@@ -110,7 +110,8 @@ function fleetJobs(panel, result) {
   const names = new Map((result.causes ?? []).map((cause) => [cause.cause, cause.name]));
   const jobs = (result.costliest_jobs ?? []).filter((job) => job.waste > 0);
   const section = panel.section(
-      "Which jobs lose most?", `The ${fmt.integer(jobs.length)} studied jobs that waste most GPU-hours.`);
+      "Which jobs lose the most?",
+      `The ${fmt.integer(jobs.length)} studied jobs that waste the most GPU-hours.`);
   section.table({
     title: "costliest jobs",
     file: "jobs",
@@ -132,13 +133,13 @@ function fleetJobs(panel, result) {
 function fleetCauses(panel, result) {
   const causes = result.causes ?? [];
   const section = panel.section(
-      "What costs most?",
-      "What the fix of each likely cause would save. A job may have several causes, so the shares do not add up.");
+      "Which causes cost the most?",
+      "How much fixing each likely cause would save. A job can have several causes, so the shares do not add up.");
   if (causes.length === 0) return section.note("No likely cause was found in any job.");
   const unit =
-      isNumber(result.gpu_hours_studied) ? "share of the GPU-hours" : "share of the time of the mean job";
+      isNumber(result.gpu_hours_studied) ? "share of GPU-hours" : "share of job time, averaged over jobs";
   return section.barChart({
-    title: `Saved by fixing it, ${unit}`,
+    title: `Saved by fixing the cause, ${unit}`,
     valueLabel: unit,
     format: fmt.percent,
     rows: causes.map((cause) => ({label: cause.name, value: cause.saved_share}))
@@ -149,8 +150,8 @@ function fleetCauses(panel, result) {
         rows: causes,
         columns: [
           {key: "name", label: "likely cause", format: oneLine}, {key: "jobs"},
-          {key: "saved_share", label: "saves, share", format: fmt.percent},
-          {key: "saved_gpu_hours", label: "saves, GPU-hours", format: fleetHours},
+          {key: "saved_share", label: "share saved", format: fmt.percent},
+          {key: "saved_gpu_hours", label: "GPU-hours saved", format: fleetHours},
           {key: "mean_slowdown", label: "mean S", format: fmt.fixed(3)},
           {key: "mean_gain", label: "mean gain", format: fmt.ratio}
         ]
@@ -163,7 +164,7 @@ function fleetOptypes(panel, result) {
   panel
       .section(
           "Which operations waste time?",
-          "Waste with this type of op as recorded and all others ideal: mean of the studied jobs that have it.")
+          "Waste with only this op type as recorded and all others ideal: mean over the studied jobs that have it.")
       .barChart({
         title: "Waste by op type, share of the job's time",
         valueLabel: "waste",
@@ -179,8 +180,9 @@ function fleetSizes(panel, result) {
       "Do larger jobs lose more?",
       isNumber(result.size_correlation) ?
           `Rank correlation of S and the number of GPUs: ${
-              result.size_correlation.toFixed(2).replace("-", kMinus)}. The paper found no positive one.` :
-          "Three jobs with a known number of GPUs are the least for a correlation.");
+              result.size_correlation.toFixed(2).replace(
+                  "-", kMinus)}. The paper found no positive correlation.` :
+          "A correlation needs at least three jobs with a known number of GPUs.");
   section.barChart({
     title: "Mean slowdown S by number of GPUs",
     base: 1,
@@ -206,17 +208,16 @@ function fleetSizes(panel, result) {
 function fleetHosts(panel, result) {
   const hosts = result.hosts ?? [];
   const section = panel.section("Which hosts are slow in several jobs?");
-  if (!result.jobs_with_hosts) return section.note("No job names its hosts.");
+  if (!result.jobs_with_hosts) return section.note("No job has host names.");
   if (hosts.length === 0)
-    return section.note(
-        `No host was slow; ${plural(result.jobs_with_hosts, "job names its", "jobs name their")} hosts.`);
+    return section.note(`No host was slow; ${plural(result.jobs_with_hosts, "job")} had host names.`);
   return section.table({
     title: "slow hosts",
     file: "hosts",
     rows: hosts,
     columns: [
-      {key: "host", format: oneLine}, {key: "slow_in", label: "slow in jobs"},
-      {key: "ran_in", label: "ran in jobs"},
+      {key: "host", format: oneLine}, {key: "slow_in", label: "slow in (jobs)"},
+      {key: "ran_in", label: "ran in (jobs)"},
       {key: "mean_slowdown", label: "mean S alone", format: fmt.fixed(3)},
       {key: "worst_slowdown", label: "max S alone", format: fmt.fixed(3)},
       {key: "jobs", value: (host) => host.jobs.join(", "), format: oneLine}
@@ -228,7 +229,7 @@ function fleetPaper(panel, result) {
   panel
       .section(
           "How does this compare with the paper?",
-          "The figures of \u201cUnderstanding Stragglers in Large Model Training Using What-if Analysis\u201d (OSDI\u201925, sections 4 and 5) for these jobs.")
+          "The figures of \u201cUnderstanding Stragglers in Large Model Training Using What-if Analysis\u201d (OSDI\u201925, sections 4 and 5), computed for these jobs.")
       .table({
         title: "figures",
         file: "figures",
@@ -261,7 +262,7 @@ function fleetFilters(panel, result) {
     file: "filters",
     rows: result.filters ?? [],
     columns: [
-      {key: "why", label: "left out", format: oneLine}, {key: "jobs"}, {key: "of_jobs", label: "of jobs"}, {
+      {key: "why", label: "reason", format: oneLine}, {key: "jobs"}, {key: "of_jobs", label: "of jobs"}, {
         key: "share_of_jobs",
         label: "share",
         value: (one) => share(one.jobs, one.of_jobs),
@@ -275,14 +276,14 @@ function fleetFilters(panel, result) {
       },
       {key: "paper_share_of_jobs", label: "paper, jobs", format: fmt.percent},
       {key: "paper_share_of_gpu_hours", label: "paper, GPU-hours", format: fmt.percent},
-      {key: "unknown_jobs", label: "not known, kept"}
+      {key: "unknown_jobs", label: "unknown, kept"}
     ]
   });
   if (result.notes?.length > 0) section.list(result.notes);
 }
 
 view("goodput.fleet", {
-  title: "Stragglers of a fleet",
+  title: "Stragglers in a fleet",
   headline: (result) => result.headline ?? null,
   figures: fleetFigures,
   render(panel, result) {
@@ -292,7 +293,7 @@ view("goodput.fleet", {
     fleetCurve(cost, result, "waste");
     fleetCurve(cost, result, "steps");
     fleetOptypes(panel, result);
-    const faults = panel.section("Is it workers, stages or sequences?").columns();
+    const faults = panel.section("Are workers, stages or sequences the cause?").columns();
     for (const key of ["m_w", "m_s", "correlation"]) fleetCurve(faults, result, key);
     fleetSizes(panel, result);
     fleetHosts(panel, result);

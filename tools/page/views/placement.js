@@ -33,10 +33,11 @@ function placementHeadline(result) {
   const safe = placementSafe(result);
   const next = placementSurvival(result).find((row) => row.failures === safe + 1);
   const survives = safe === 0 ?
-      "may lose an expert with the first node that fails" :
+      "may lose an expert when the first node fails" :
       `survives the loss of any ${safe === 1 ? "node" : `${fmt.integer(safe)} nodes`}`;
-  const then =
-      next ? `, of ${fmt.integer(next.failures)} with probability ${fmt.percent(next.survival)}` : "";
+  const then = next ? `; it survives the loss of ${plural(next.failures, "node")} with probability ${
+                          fmt.percent(next.survival)}` :
+                      "";
   return `${fmt.integer(layers[0].replicas.length)} experts on ${plural(nodes, "node")}: the placement ${
       survives}${then}.`;
 }
@@ -45,24 +46,24 @@ function placementFigures(result) {
   const layers = placementLayers(result);
   const replicas = layers.flatMap((layer) => layer.replicas);
   return [
-    {label: "Survives for certain", value: plural(placementSafe(result), "lost node")},
+    {label: "Certain to survive", value: plural(placementSafe(result), "lost node")},
     {
-      label: "Replicas of an expert",
+      label: "Replicas per expert",
       value: `${fmt.integer(d3.min(replicas))} to ${fmt.integer(d3.max(replicas))}`,
-      note: `at least ${fmt.any(result.min_replicas_used)} wanted`
+      note: `at least ${fmt.any(result.min_replicas_used)} required`
     },
     {
-      label: "Balance of nodes",
+      label: "Node balance",
       value: fmt.ratio(result.balance?.node_max_over_mean),
-      note: "largest load over the mean"
+      note: "largest load divided by the mean"
     },
     {
-      label: "Balance of GPUs",
+      label: "GPU balance",
       value: fmt.ratio(result.balance?.gpu_max_over_mean),
-      note: "largest load over the mean"
+      note: "largest load divided by the mean"
     },
     {
-      label: "Best possible",
+      label: "Optimality",
       value: result.optimal === "proven" ? "proven" : "best found",
       note: `survival ${result.method === "exact" ? "exact" : "by Monte Carlo"}`
     },
@@ -73,7 +74,7 @@ function placementFigures(result) {
 function placementCurve(panel, result) {
   const section = panel.section(
       "Survival",
-      "Probability that every expert keeps a live replica when so many nodes fail, every set of them being as likely.");
+      "Probability that every expert keeps a live replica when this many nodes fail; every set of nodes is equally likely.");
   const rows = placementSurvival(result);
   if (rows.length === 0) return section.missing("survival.");
   const series = [{
@@ -83,9 +84,9 @@ function placementCurve(panel, result) {
                                                    undefined
   }];
   if (rows.some((row) => isNumber(row.bound)))
-    series.push({name: "no placement exceeds", points: rows.map((row) => [row.failures, row.bound])});
+    series.push({name: "upper bound of any placement", points: rows.map((row) => [row.failures, row.bound])});
   section.lineChart({
-    title: "Survival by lost nodes",
+    title: "Survival by number of lost nodes",
     x: {label: "lost nodes", format: fmt.integer},
     y: {label: "survival", format: fmt.percent, from: 0},
     series
@@ -121,7 +122,7 @@ function placementSlots(panel, layer) {
       columns: [{key: "node"}, {key: "slot"}, {key: "expert"}]
     }
   });
-  panel.note(`Numbers are experts; with more than ${kCategories}, experts share colours.`);
+  panel.note(`Numbers are experts; with more than ${kCategories}, some experts share a color.`);
 }
 
 function placementReplicas(panel, layer) {
@@ -135,7 +136,7 @@ function placementReplicas(panel, layer) {
 
 function placementByLayer(panel, result) {
   const layers = placementLayers(result);
-  const section = panel.section("Slots", "Rows are nodes; a replica takes a slot.");
+  const section = panel.section("Slots", "Rows are nodes; each replica takes one slot.");
   if (layers[0].nodes.length === 0) return section.missing("the slots.");
   const holder = el("div");
   const show = (at) => {
@@ -168,7 +169,7 @@ function placementByLayer(panel, result) {
 }
 
 view("goodput.placement", {
-  title: "Placement of experts",
+  title: "Expert placement",
   headline: placementHeadline,
   figures: placementFigures,
   render(panel, result) {

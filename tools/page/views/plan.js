@@ -49,9 +49,9 @@ function planCertainty(limit, option, key, isShown) {
   const required = limit?.probability ? `${limit.percent}\u202f% required` : null;
   const isShort = limit?.probability && option[key] < limit.probability;
   if (isShown === false && !isShort)
-    return [required, `not shown by ${plural(option.trials, "trial")}`].filter(Boolean).join(", ");
+    return [required, `not confirmed by ${plural(option.trials, "trial")}`].filter(Boolean).join(", ");
   const low = option.ci?.[key]?.[0];
-  return [required, isShown && isNumber(low) ? `at least ${fmt.percent(low)} shown` : null]
+  return [required, isShown && isNumber(low) ? `at least ${fmt.percent(low)} at 95\u202f% confidence` : null]
       .filter(Boolean)
       .join(", ");
 }
@@ -76,7 +76,7 @@ function planLimitFigures(option, question = {}) {
     figures.push({
       label: `Budget of ${fmt.usd(budget.value)}`,
       value: option.cost_usd <= budget.value ? "kept" : "exceeded",
-      note: "by the average cost"
+      note: "based on the average cost"
     });
   return figures;
 }
@@ -126,7 +126,7 @@ const kPlanLayoutColumns = [
 function planSearch(panel, result) {
   const {search, refused = {}, rejected = {}} = result;
   const section = panel.section(
-      "What was searched",
+      "Search",
       search ? `${plural(search.candidates, "parallel plan")} considered, ${
                    fmt.integer(search.timed)} timed, ${fmt.integer(search.pruned)} ruled out by a bound.` :
                undefined);

@@ -118,12 +118,13 @@ function planChoices(panel, result) {
   const first = best ?? closest;
   if (first)
     planOptionTable(
-        section, best ? "the answer and equally good choices" : "the closest choice", [first, ...others]);
+        section, best ? "recommended choice and equally good ones" : "the closest choice", [first, ...others]);
   else
     section.note("No choice finishes the job in every run.");
   section.list((first?.warnings ?? []).map((text) => `${sentence(text)}.`));
   if (pareto.length > 1)
     planOptionTable(
-        section.section("Cost or time", "No choice is better than these in both cost and time."),
-        "cost or time", pareto);
+        section.section(
+            "Cost against time: the best choices", "No choice is better than these in both cost and time."),
+        "the best choices in cost and time", pareto);
 }

@@ -54,9 +54,10 @@ function planPoints(result) {
 function planFront(panel, result) {
   const section = panel.section(
       "Cost against time",
-      "Choices that always finish. The dashed line joins those that the trials show to be the best in cost and " +
-          "time. Small marks are choices that were ruled out, most of them after few trials.");
-  if (!result.contenders?.parallel) section.missing("the other choices; newer versions write them.");
+      "Choices that always finish. The dashed line joins the choices with the best cost and time. Small marks are " +
+          "choices that were ruled out, most of them after a few trials.");
+  if (!result.contenders?.parallel)
+    section.missing("the other choices (newer versions of goodput write them).");
   const points = planPoints(result).filter((point) => isNumber(point.x) && isNumber(point.y));
   const first = points.find((point) => point.isBest);
   if (!first) return section.missing("a choice that always finishes and has a price.");
@@ -76,7 +77,7 @@ function planFront(panel, result) {
     section.note(`${
         plural(
             away, "more choice costs more or takes longer and is",
-            "more choices cost more or take longer and are")} outside of this picture.`);
+            "more choices cost more or take longer and are")} outside this chart.`);
     section.folded(`Chart: all ${fmt.integer(points.length)} choices`)
         .front({title: "All choices", points, ...chart});
   }
@@ -97,13 +98,14 @@ const kPlanFactors = {
 function planCurves(panel, result) {
   if (!result.best) return;
   const section = panel.section(
-      "One thing changed",
-      "The answer with one number changed and all else the same. Bands are 95\u202f% intervals: wide ones belong " +
-          "to choices that were dropped early.");
-  if (!result.one_factor) return section.missing("what other numbers come to; newer versions write it.");
+      "One number changed",
+      "The answer with one number changed and everything else the same. Bands are 95\u202f% intervals; wide bands " +
+          "belong to choices that were dropped early.");
+  if (!result.one_factor)
+    return section.missing("the results for other numbers (newer versions of goodput write them).");
   const {key, text, format} = planObjective(result);
   const known = Object.entries(result.one_factor);
-  if (known.length === 0) return section.note("The question leaves no such choice.");
+  if (known.length === 0) return section.note("There is no such choice.");
   const columns = section.columns();
   for (const [factor, points] of known) {
     const shown = points.filter((point) => isNumber(point[key]));

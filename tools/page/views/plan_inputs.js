@@ -62,7 +62,7 @@ function planBreakEvens(section, inputs) {
                          ({input, shifts: [shift]}) =>
                              `According to ${planInput(input)}, ${planRival(shift.instead)} is better.`);
   if (rows.length + others.length === 0)
-    return section.note("Nowhere within the ranges that the tiers of the inputs leave open.");
+    return section.note("No other choice is better within the ranges that the tiers of the inputs allow.");
   const bare = (value, {input}) => planPlain(input.unit)(value);
   if (rows.length > 0)
     section.table({
@@ -81,7 +81,7 @@ function planBreakEvens(section, inputs) {
         {key: "low", label: "95\u202f% from", value: ({even}) => even.interval?.[0], format: bare},
         {key: "high", label: "to", value: ({even}) => even.interval?.[1], format: bare}, {
           key: "instead",
-          label: "then better",
+          label: "better choice",
           value: ({even}) => (even.instead ? planRival(even.instead) : null)
         }
       ]
@@ -92,24 +92,25 @@ function planBreakEvens(section, inputs) {
 function planInputs(panel, result) {
   if (!result.best) return null;
   const section = panel.section(
-      "What the answer rests on",
-      `How far the ${
-          planObjective(result).text} moves when an input is as low or as high as its tier leaves open.`);
+      "What the answer depends on",
+      `How much the ${
+          planObjective(result)
+              .text} changes when an input is at the low or high end of the range that its tier allows.`);
   const leftOut = result.not_examined ?? [];
   const inputs = (result.sensitivity ?? []).filter((input) => input.shifts.length > 0);
   const rows = inputs.filter((input) => !planHardlyMatters(input)).map(planShiftRow);
   const reach = (row) => Math.max(...[row.low, row.high].map((end) => Math.abs(end?.change ?? 0)));
   if (rows.length > 0)
     section.tornado({
-      title: `Change of ${planObjective(result).text}`,
-      label: `change of ${planObjective(result).text}`,
+      title: `Change in ${planObjective(result).text}`,
+      label: `change in ${planObjective(result).text}`,
       rows: rows.sort((a, b) => reach(b) - reach(a))
     });
   const others = inputs.filter(planHardlyMatters).map((input) => planInput(input.input));
   if (others.length > 0)
-    section.note(`Less than ${fmt.percent(kPlanNoMatter)} either way: ${others.join("; ")}.`);
+    section.note(`These inputs change it by less than ${fmt.percent(kPlanNoMatter)}: ${others.join("; ")}.`);
   if (leftOut.length > 0)
-    section.note(`Not examined because the time was up: ${leftOut.map(planInput).join("; ")}.`);
+    section.note(`Not examined because the time ran out: ${leftOut.map(planInput).join("; ")}.`);
   if (inputs.length === 0) return leftOut.length > 0 || section.note("Not examined.");
-  return planBreakEvens(section.section("Where another choice is better"), inputs);
+  return planBreakEvens(section.section("When another choice is better"), inputs);
 }

@@ -9,8 +9,8 @@ function planStepHeadline(result) {
   const model = result.plan?.model?.name ?? "The plan";
   const gpu = result.plan?.cluster?.gpu?.name;
   const where = gpu ? ` on ${fmt.integer(planStepGpus(result))} \u00d7 ${gpu}` : "";
-  const fits = result.memory ? (result.memory.fits ? "it fits into memory" : "it does not fit into memory") :
-                               "its memory is not known";
+  const fits = result.memory ? (result.memory.fits ? "it fits in memory" : "it does not fit in memory") :
+                               "its memory use is unknown";
   return `${model}${where}: a step takes ${fmt.seconds(result.step_s)} at ${fmt.percent(result.mfu)} MFU; ${
       fits}.`;
 }
@@ -31,7 +31,11 @@ function planStepFigures(result) {
     ...(result.stack ? [{label: "Software stack", value: result.stack, note: result.step_range_basis}] : []),
     {label: "Tokens per second", value: fmt.integer(result.tokens_per_s)},
     {label: "MFU", value: fmt.percent(result.mfu), note: `HFU ${fmt.percent(result.hfu)}`},
-    {label: "Bubble", value: fmt.percent(result.bubble), note: "stages idle, were communication free"},
+    {
+      label: "Bubble",
+      value: fmt.percent(result.bubble),
+      note: "idle time of stages if communication were free"
+    },
     {
       label: "Exposed communication",
       value: fmt.seconds(result.exposed_communication_s),
@@ -41,12 +45,12 @@ function planStepFigures(result) {
             [{label: "Step with shared NICs", value: fmt.seconds(result.step_over_nics_s)}] :
             []),
     {
-      label: "Fullest stage",
+      label: "Largest memory of a stage",
       value: fmt.bytes(d3.max(result.memory?.stages ?? [], (stage) => stage.total_bytes)),
       note: `of ${fmt.bytes(result.memory?.available_bytes)}`
     },
     {
-      label: "Parallel",
+      label: "Parallelism",
       value: ways.length === 0 ? "one GPU" : ways.join(" \u00b7 "),
       note: parallel.schedule ? `schedule ${parallel.schedule}` : undefined
     },
@@ -56,8 +60,8 @@ function planStepFigures(result) {
 // What an op type is drawn as; the two tracks of a stage are computation and the rest.
 const kPlanStepKinds = [
   ["forward", /^forward-compute$/], ["backward", /^backward-compute$/],
-  ["weight gradients", /^backward-weight$/], ["optimizer", /^optimizer/], ["between stages", /-(send|recv)$/],
-  ["collectives", /./]
+  ["weight gradients", /^backward-weight$/], ["optimizer", /^optimizer/],
+  ["sends and receives", /-(send|recv)$/], ["collectives", /./]
 ];
 const kPlanStepComputeKinds = 4;
 
@@ -80,10 +84,10 @@ function planStepTree(result) {
 
 function planStepTime(panel, result) {
   const section = panel.section(
-      "Where the step goes",
-      "Time on the longest path through the step, by op and its parts; it adds up to the step.");
+      "Where the step time goes",
+      "Time on the longest path through the step, by op and part; it adds up to the step time.");
   if (!result.critical_path) return section.missing("the critical path.");
-  return section.icicle({title: "The step by parts", root: planStepTree(result), format: fmt.seconds});
+  return section.icicle({title: "Step time by part", root: planStepTree(result), format: fmt.seconds});
 }
 
 function planStepMemory(panel, result) {
@@ -112,16 +116,16 @@ function planStepMemory(panel, result) {
 function planStepPipeline(panel, result) {
   const section = panel.section(
       "One step of the pipeline",
-      "Each row is a stage: above what it computes, below what it sends, receives and reduces.");
+      "Each row is a stage: computation above, sends, receives and collectives below.");
   const slices = result.slices;
-  if (!slices) return section.missing("what runs when; written by newer versions.");
+  if (!slices) return section.missing("the timeline of the step (newer versions of goodput write it).");
   if (slices.start_us.length === 0) return section.note("Nothing in this step takes time.");
   const kindOf = slices.types.map((type) => kPlanStepKinds.findIndex(([, is]) => is.test(type)));
   const describe = (at) => {
     const parts = [`stage ${slices.stage[at]}`, slices.types[slices.type[at]]];
     if (slices.micro_batch[at] >= 0) parts.push(`micro-batch ${slices.micro_batch[at]}`);
     if (slices.chunk[at] > 0) parts.push(`chunk ${slices.chunk[at]}`);
-    return `${parts.join(" \u00b7 ")} \u00b7 from ${fmt.seconds(slices.start_us[at] * 1e-6)}, takes ${
+    return `${parts.join(" \u00b7 ")} \u00b7 starts at ${fmt.seconds(slices.start_us[at] * 1e-6)}, takes ${
         fmt.seconds(slices.duration_us[at] * 1e-6)}`;
   };
   const stages = (d3.max(slices.stage) ?? 0) + 1;
@@ -140,8 +144,8 @@ function planStepPipeline(panel, result) {
     tracks: (kind) => (kind < kPlanStepComputeKinds ? 0 : 1)
   });
   if (slices.all > slices.start_us.length)
-    section.note(`The first ${fmt.integer(slices.start_us.length)} of ${
-        fmt.integer(slices.all)} slices; plan-step --timeline writes all.`);
+    section.note(`Shows the first ${fmt.integer(slices.start_us.length)} of ${
+        fmt.integer(slices.all)} slices; plan-step --timeline writes all of them.`);
   return section.details({
     title: "slices",
     file: "slices",
@@ -177,7 +181,8 @@ view("goodput.plan-step", {
 
 // A resolved config as rows of pointers and values.
 function planTable(panel, title, config) {
-  const section = panel.section(title, "As resolved: names are objects, defaults are filled in.");
+  const section = panel.section(
+      title, "The resolved plan: names are replaced by what they refer to, and defaults are filled in.");
   if (!config) return section.missing("the resolved plan.");
   const rows = [];
   const walk = (pointer, value) => {

@@ -3,7 +3,7 @@
 function routingHeadline(result) {
   const {mean = {}} = result;
   const changes = isNumber(result.drift?.[0]?.distance) ?
-      `; from one row to the next ${fmt.percent(result.drift[0].distance)} of the tokens move` :
+      `; ${fmt.percent(result.drift[0].distance)} of the tokens move from one row to the next` :
       "";
   return `The hottest of ${fmt.integer(result.experts)} experts gets ${
       fmt.percent(mean.hottest_share)} of the tokens, ${fmt.ratio(mean.padding_factor)} the mean${changes}.`;
@@ -13,19 +13,19 @@ function routingFigures(result) {
   const {mean = {}, iterations = {}} = result;
   return [
     {
-      label: "Largest over mean load",
+      label: "Max / mean load",
       value: fmt.ratio(mean.padding_factor),
-      note: "padding factor, mean of layers"
+      note: "padding factor, mean over layers"
     },
-    ...(isNumber(mean.top_padding_factor) ?
-            [
-              {label: `Of the ${fmt.integer(result.top)} busiest`, value: fmt.ratio(mean.top_padding_factor)}
-            ] :
-            []),
-    {label: "Hottest expert", value: fmt.percent(mean.hottest_share), note: "of a layer's tokens"},
+    ...(isNumber(mean.top_padding_factor) ? [{
+      label: `Max / mean load of the ${fmt.integer(result.top)} busiest`,
+      value: fmt.ratio(mean.top_padding_factor)
+    }] :
+                                            []),
+    {label: "Hottest expert", value: fmt.percent(mean.hottest_share), note: "share of its layer's tokens"},
     {label: "Zipf exponent", value: fmt.number(mean.zipf_exponent)},
-    {label: "Entropy", value: fmt.percent(mean.entropy), note: "100 % is even"},
-    {label: "Idle experts", value: fmt.number(mean.idle_experts), note: "of a layer"},
+    {label: "Entropy", value: fmt.percent(mean.entropy), note: "100 % means perfectly even"},
+    {label: "Idle experts", value: fmt.number(mean.idle_experts), note: "per layer"},
     {
       label: "Recorded",
       value: `${plural(iterations.count, "iteration")}`,
@@ -37,10 +37,10 @@ function routingFigures(result) {
 
 const kRoutingColumns = [
   {key: "padding_factor", label: "max / mean", format: fmt.ratio},
-  {key: "top_padding_factor", label: "of the busiest", format: fmt.ratio}, {key: "variation"},
+  {key: "top_padding_factor", label: "max / mean, busiest", format: fmt.ratio}, {key: "variation"},
   {key: "zipf_exponent"}, {key: "hottest_share", format: fmt.percent}, {key: "entropy", format: fmt.percent},
-  {key: "idle_experts"}, {key: "distance", label: "change to the next", format: fmt.percent},
-  {key: "hottest_change_rate", label: "hottest changes", format: fmt.percent}
+  {key: "idle_experts"}, {key: "distance", label: "change to next row", format: fmt.percent},
+  {key: "hottest_change_rate", label: "hottest expert changes", format: fmt.percent}
 ];
 
 // Without what was not asked for (--top).
@@ -76,8 +76,8 @@ function routingLayers(panel, result) {
 }
 
 function routingCourse(panel, result) {
-  const section = panel.section("Over the iterations", "All layers together, at some iterations.");
-  if (!result.course) return section.missing("the course.");
+  const section = panel.section("Over the iterations", "All layers together, at selected iterations.");
+  if (!result.course) return section.missing("the values by iteration.");
   const columns = section.columns();
   columns.cell().lineChart({
     title: "Skew over the iterations",
@@ -89,7 +89,7 @@ function routingCourse(panel, result) {
     }]
   });
   columns.cell().lineChart({
-    title: "Drift: how far loads move",
+    title: "Drift of the loads",
     x: {label: "iterations apart", format: fmt.integer},
     y: {label: "tokens that move", format: fmt.percent, from: 0},
     series: [{
@@ -98,7 +98,7 @@ function routingCourse(panel, result) {
     }]
   });
   return section.details({
-    title: "course",
+    title: "iterations",
     file: "course",
     rows: result.course,
     columns: [{key: "iteration"}, ...routingColumns(result.course)]

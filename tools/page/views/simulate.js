@@ -4,10 +4,10 @@
 const kSimulateTimes = [
   ["training", ["productive"]],
   ["lost steps", ["wasted_progress_from_disruption"]],
-  ["start-up", ["program_startup"]],
+  ["startup", ["program_startup"]],
   ["saving checkpoints", ["checkpoint_save"]],
   ["restoring", ["checkpoint_restore"]],
-  ["noticing and waiting", ["infrastructure_recovery_from_disruption"]],
+  ["detection and waiting", ["infrastructure_recovery_from_disruption"]],
   [
     "reconfiguration",
     ["elastic_slice_down", "elastic_scale_up", "elastic_reinitialization", "expert_rebalancing"]
@@ -28,7 +28,7 @@ function simulateRunning(result) {
 function simulateMeasure(result) {
   const running = simulateRunning(result);
   if (running.length > 0 && running.every((policy) => isNumber(policy.jct_s)))
-    return {key: "jct_s", lessIsBetter: true, format: fmt.seconds, text: "done"};
+    return {key: "jct_s", lessIsBetter: true, format: fmt.seconds, text: "finishes"};
   return {key: "samples_per_hour", lessIsBetter: false, format: simulateRate, text: "trains"};
 }
 
@@ -55,15 +55,15 @@ function simulateHeadline(result) {
   const ranked = simulateRanked(result);
   if (ranked.length === 0) return "No policy can run this job.";
   const [best, second] = ranked;
-  const says = lessIsBetter ? `${best.name} is ${text} after ${format(best[key])}` :
+  const says = lessIsBetter ? `${best.name} ${text} after ${format(best[key])}` :
                               `${best.name} ${text} ${format(best[key])}`;
   if (!second) return `${says}; goodput ${fmt.percent(best.goodput)}.`;
   const ratio = simulateRatio(result, best.name, second.name, key);
   if (ratio?.ci && ratio.ci[0] <= 1 && ratio.ci[1] >= 1)
-    return `${says}, no different from ${second.name} by these trials.`;
+    return `${says}; these trials show no difference from ${second.name}.`;
   const times = ratio ? (lessIsBetter ? 1 / ratio.value : ratio.value) :
                         (lessIsBetter ? second[key] / best[key] : best[key] / second[key]);
-  if (times < 1.0005) return `${says}, as ${second.name} does.`;
+  if (times < 1.0005) return `${says}, the same as ${second.name}.`;
   return `${says}, ${fmt.ratio(times)} as ${lessIsBetter ? "fast" : "much"} as ${second.name}.`;
 }
 
@@ -76,7 +76,7 @@ function simulateFigures(result) {
   const bare = key === "samples_per_hour" ? fmt.number : format;
   return [
     {label: "Best policy", value: best.name},
-    {label: lessIsBetter ? "Done after" : "Speed", value: format(best[key]), note: interval(key, bare)},
+    {label: lessIsBetter ? "Finishes after" : "Speed", value: format(best[key]), note: interval(key, bare)},
     {label: "Goodput", value: fmt.percent(best.goodput), note: interval("goodput", fmt.percent)},
     ...(isNumber(best.cost) ? [{label: "Cost", value: fmt.usd(best.cost), note: interval("cost", fmt.usd)}] :
                               []),
@@ -86,7 +86,7 @@ function simulateFigures(result) {
       note: interval("p_deadline", fmt.percent)
     }] :
                                     []),
-    {label: "Nodes lost", value: fmt.number(best.nodes_lost), note: "mean of a run"},
+    {label: "Nodes lost", value: fmt.number(best.nodes_lost), note: "mean per run"},
     {
       label: "Trials",
       value: fmt.integer(best.trials),
@@ -123,12 +123,11 @@ function simulateMarks(trial) {
 function simulateCourse(panel, result) {
   const section = panel.section(
       "The first trial",
-      "Samples that count, over time: what a failure takes is gone at once. " +
-          "All policies meet the same failures; crosses are losses of nodes.");
+      "Samples trained over time; samples lost to a failure are subtracted at the moment of the failure. " +
+          "All policies face the same failures; crosses mark lost nodes.");
   const running = simulateRunning(result);
   const recorded = running.filter((policy) => policy.recorded_trial);
-  if (recorded.length === 0)
-    return section.missing("the course of the first trial; written by newer versions.");
+  if (recorded.length === 0) return section.missing("the first trial (newer versions of goodput write it).");
   const time = {label: "time", format: fmt.seconds};
   section.curves({
     title: "Samples by policy",
@@ -143,7 +142,7 @@ function simulateCourse(panel, result) {
   const held = recorded.reduce(
       (longest, policy) => (policy.recorded_trial.end_s > longest.recorded_trial.end_s ? policy : longest));
   section.curves({
-    title: "Nodes: held, and used by policy",
+    title: "Nodes held, and nodes used by each policy",
     height: 190,
     x: time,
     y: {label: "nodes", format: fmt.integer},
@@ -171,13 +170,13 @@ function simulateThinned(section, recorded) {
   for (const {name: policy, recorded_trial: trial} of recorded) {
     const parts = [];
     if (trial.samples.within > 0.5)
-      parts.push(`samples off by ${fmt.number(Math.ceil(trial.samples.within))} at the most`);
+      parts.push(`samples off by at most ${fmt.number(Math.ceil(trial.samples.within))}`);
     for (const key of ["nodes_held", "nodes_used"]) {
       if (trial[key].within >= 0.5)
-        parts.push(`${label(key)} by ${fmt.number(Math.ceil(trial[key].within))}`);
+        parts.push(`${label(key)} off by at most ${fmt.number(Math.ceil(trial[key].within))}`);
     }
     if (trial.events_left_out > 0) parts.push(`${plural(trial.events_left_out, "event")} left out`);
-    if (parts.length > 0) section.note(name(policy), ` is thinned: ${parts.join(", ")}.`);
+    if (parts.length > 0) section.note(name(policy), ` is drawn with fewer points: ${parts.join(", ")}.`);
     if (trial.stopped) section.note(name(policy), " stopped: ", name(trial.stopped), ".");
   }
 }
@@ -189,12 +188,11 @@ function simulateParts(times) {
 
 function simulateTimes(panel, result) {
   const section = panel.section(
-      "Where the time goes",
-      "Means over trials. Node time counts every node that is held, for as long as it is.");
+      "Where the time goes", "Means over trials. Node time counts every node for as long as it is held.");
   const running = simulateRunning(result).filter((policy) => policy.time_s);
-  if (running.length === 0) return section.missing("kinds of time.");
+  if (running.length === 0) return section.missing("the time by kind.");
   section.stackedBars({
-    title: "Time of the job",
+    title: "Job time",
     rows: running.map((policy) => ({label: policy.name, parts: simulateParts(policy.time_s)})),
     format: fmt.seconds
   });
@@ -230,31 +228,33 @@ function simulateNodeHours(seconds) {
 }
 
 const kSimulateRatios = [
-  ["jct_s", "time to the goal"], ["samples_per_hour", "samples an hour"],
-  ["cost_per_sample", "cost of a sample"]
+  ["jct_s", "time to the goal"], ["samples_per_hour", "samples per hour"],
+  ["cost_per_sample", "cost per sample"]
 ];
 
 function simulateRatios(panel, result) {
   const section = panel.section(
-      "Policies against each other",
-      "Ratios of means over the same failures, with 95 % intervals where there are " +
-          "two trials or more. The line is no difference.");
+      "Policy comparison",
+      "Ratios of means over the same failures, with 95 % intervals if there are two or more " +
+          "trials. The line marks no difference.");
   const pairs = Object.entries(result.ratios ?? {});
-  if (pairs.length === 0) return section.note("There is one policy.");
+  if (pairs.length === 0) return section.note("There is only one policy.");
   for (const [key, text] of kSimulateRatios) {
-    const rows = pairs.filter(([, ratio]) => isNumber(ratio[key])).map(([called, ratio]) => ({
-                                                                         label: called,
-                                                                         value: ratio[key],
-                                                                         low: ratio.ci?.[key]?.[0],
-                                                                         high: ratio.ci?.[key]?.[1],
-                                                                         note: ratio.doubtful?.includes(key) ?
-                                                                             "the interval is doubtful" :
-                                                                             undefined
-                                                                       }));
+    const rows = pairs.filter(([, ratio]) => isNumber(ratio[key]))
+                     .map(([called, ratio]) => ({
+                            label: called,
+                            value: ratio[key],
+                            low: ratio.ci?.[key]?.[0],
+                            high: ratio.ci?.[key]?.[1],
+                            note: ratio.doubtful?.includes(key) ?
+                                "doubtful interval: the trials are too few or too skewed" :
+                                undefined
+                          }));
     if (rows.length === 0) continue;
     section.intervals({
       title: `Ratio of ${text}`,
-      label: key === "samples_per_hour" ? "more is better for the first" : "less is better for the first",
+      label: key === "samples_per_hour" ? "above 1: the first policy is better" :
+                                          "below 1: the first policy is better",
       rows,
       base: 1,
       format: fmt.ratio,
@@ -265,26 +265,26 @@ function simulateRatios(panel, result) {
   for (const [called, ratio] of bounds) {
     section.note(
         name(called),
-        `: time to the goal is ${
+        `: the ratio of the times to the goal is ${
             isNumber(ratio.jct_s_above) ?
                 `above ${fmt.ratio(ratio.jct_s_above)}` :
-                `below ${fmt.ratio(ratio.jct_s_below)}`}; not every trial reached it.`);
+                `below ${fmt.ratio(ratio.jct_s_below)}`}; not every trial reached the goal.`);
   }
   if (result.comparison) simulateComparison(section, result.comparison);
 }
 
 function simulateComparison(section, compared) {
   if (compared.why_not)
-    return section.text("Compared by ", label(compared.metric), ": ", name(compared.why_not), ".");
+    return section.text("Cannot be compared by ", label(compared.metric), ": ", name(compared.why_not), ".");
   if (compared.decides)
     return section.text(
-        "By ", label(compared.metric), " ", name(compared.better),
+        "By ", label(compared.metric), ", ", name(compared.better),
         " is better: the interval of the difference excludes 0.");
   const more = isNumber(compared.more_trials) ?
-      `; ${plural(compared.more_trials, "more trial")} would tell, if things stay as they are` :
+      `; about ${plural(compared.more_trials, "more trial")} would be needed` :
       "";
   return section.text(
-      "By ", label(compared.metric), " ", name(compared.a), " and ", name(compared.b),
+      "By ", label(compared.metric), ", ", name(compared.a), " and ", name(compared.b),
       ` cannot be told apart${more}.`);
 }
 
@@ -296,16 +296,16 @@ function simulateStairs({value, share}) {
 }
 
 function simulateDistribution(panel, result) {
-  const section =
-      panel.section("How trials scatter", "The share of trials that come to no more than a value.");
+  const section = panel.section("Spread of the trials", "Share of the trials at or below each value.");
   const known = simulateRunning(result).filter((policy) => policy.distribution?.value.length > 0);
-  if (known.length === 0) return section.missing("the distribution over trials; written by newer versions.");
+  if (known.length === 0)
+    return section.missing("the distribution over trials (newer versions of goodput write it).");
   const deadline = result.scenario?.deadline_s;
   for (const metric of ["jct_s", "samples"]) {
     const of = known.filter((policy) => policy.distribution.metric === metric);
     if (of.length === 0) continue;
     if (of.every((policy) => policy.distribution.trials === 1)) {
-      section.note("A single trial has no distribution; --trials runs more.");
+      section.note("A single trial has no distribution; use --trials to run more.");
       continue;
     }
     section.curves({
@@ -334,7 +334,7 @@ const kSimulateColumns = [
   ["goodput", fmt.percent], ["running_goodput", fmt.percent], ["efficiency", fmt.percent],
   ["samples", fmt.number], ["samples_per_hour", fmt.number], ["jct_s", fmt.seconds, "time to the goal"],
   ["p_deadline", fmt.percent, "meets the deadline"], ["cost", fmt.usd],
-  ["samples_per_usd", fmt.number, "samples for $1"], ["nodes_lost", fmt.number], ["steps_lost", fmt.number],
+  ["samples_per_usd", fmt.number, "samples per $"], ["nodes_lost", fmt.number], ["steps_lost", fmt.number],
   ["restarts", fmt.number], ["reconfigurations", fmt.number], ["scale_ups", fmt.number],
   ["rebalancings", fmt.number]
 ];

@@ -3,8 +3,8 @@
 const kSweepMetrics = {
   cost: {text: "cost", format: fmt.usd, lessIsBetter: true},
   jct_s: {text: "time to the goal", format: fmt.seconds, lessIsBetter: true},
-  p_deadline: {text: "chance to meet the deadline", format: fmt.percent, lessIsBetter: false},
-  samples_per_hour: {text: "samples an hour", format: fmt.number, lessIsBetter: false},
+  p_deadline: {text: "chance of meeting the deadline", format: fmt.percent, lessIsBetter: false},
+  samples_per_hour: {text: "samples per hour", format: fmt.number, lessIsBetter: false},
   goodput: {text: "goodput", format: fmt.percent, lessIsBetter: false},
 };
 
@@ -43,13 +43,13 @@ function sweepParameter(key) { return key.slice(key.lastIndexOf("/") + 1).replac
 
 function sweepHeadline(result) {
   if (!result.complete)
-    return `Part ${fmt.any(result.shard?.index)} of ${fmt.any(result.shard?.count)} is done: ${
+    return `Shard ${fmt.any(result.shard?.index)} of ${fmt.any(result.shard?.count)} is done: ${
         plural(result.shard?.points, "point")}.`;
   const best = Object.entries(result.best ?? {})[0];
-  if (!best) return `${plural(result.points, "point")}, none of which ran.`;
+  if (!best) return `None of the ${plural(result.points, "point")} could run.`;
   const [key, {value, policy, parameters}] = best;
   const {text, format, lessIsBetter} = sweepMetric(key);
-  return `${lessIsBetter ? "Least" : "Most"} ${text} of ${plural(result.points, "point")}: ${
+  return `${lessIsBetter ? "Lowest" : "Highest"} ${text} among ${plural(result.points, "point")}: ${
       format(value)} by ${policy} with ${sweepPointText(parameters)}.`;
 }
 
@@ -64,8 +64,8 @@ function sweepFigures(result) {
   });
   if (!result.complete)
     return [
-      {label: "Points of this part", value: fmt.integer(result.shard?.points)}, {
-        label: "Parts to come",
+      {label: "Points in this shard", value: fmt.integer(result.shard?.points)}, {
+        label: "Shards still to run",
         value: fmt.integer((result.missing ?? []).length + (result.unfinished ?? []).length)
       }
     ];
@@ -73,7 +73,7 @@ function sweepFigures(result) {
     {
       label: "Points",
       value: fmt.integer(result.points),
-      note: `${fmt.integer(result.ran)} ran, ${fmt.integer(result.errors)} cannot be`
+      note: `${fmt.integer(result.ran)} ran, ${fmt.integer(result.errors)} invalid`
     },
     ...best
   ];
@@ -87,8 +87,8 @@ function sweepFront(panel, result, rows) {
   const section = panel.section(
       "Cost against time",
       yKey === "jct_s" ?
-          "Points whose every trial reached the goal; on the dashed line nothing is both cheaper and sooner." :
-          "No goal to reach: samples an hour in its place. On the dashed line nothing is both cheaper and faster.");
+          "Points that reached the goal in every trial. No point is both cheaper and faster than those on the dashed line." :
+          "The scenario has no goal, so this shows samples per hour. No point is both cheaper and faster than those on the dashed line.");
   const {text, format} = sweepMetric(yKey);
   const ci = ({low, high}) => (isNumber(low) ? [low, high] : undefined);
   section.front({
@@ -163,8 +163,8 @@ function sweepCurves(panel, result, rows) {
   const known = Object.keys(result.best ?? {}).filter((key) => result.outcomes.metrics[key]);
   const section = panel.section(
       "One parameter at a time",
-      "Through the best point, all other parameters as they are there; bands are 95 % intervals.");
-  if (known.length === 0) return section.missing("a best point: none ran.");
+      "Lines through the best point, with all other parameters unchanged; bands are 95 % intervals.");
+  if (known.length === 0) return section.missing("a best point, because no point ran.");
   const holder = el("div", {class: "curves"});
   const show = (metric) => {
     holder.replaceChildren();
@@ -184,8 +184,7 @@ function sweepCurves(panel, result, rows) {
       drawn += 1;
     }
     if (drawn === 0)
-      inner.note(
-          "No two points differ in one parameter alone: a list or a Latin hypercube has no such lines.");
+      inner.note("No two points differ in only one parameter, as is usual for a list or a Latin hypercube.");
   };
   const id = newId("metric");
   const select = el("select", {id}, known.map((key) => el("option", {value: key}, sweepMetric(key).text)));
@@ -225,12 +224,12 @@ function sweepReach(panel, result, rows) {
   const reach = (row) => Math.max(Math.abs(row.low.change), Math.abs(row.high.change));
   panel
       .section(
-          "Which parameter matters",
-          `From the best ${sweepMetric(key).text} on, with ${
-              best.policy}: each parameter at its least and largest value, all others as they are.`)
+          "Which parameter matters most?",
+          `Change from the best ${sweepMetric(key).text}, with ${
+              best.policy}, when one parameter is at its smallest or largest value and all others are unchanged.`)
       .tornado({
-        title: `Change of ${sweepMetric(key).text}`,
-        label: `change of ${sweepMetric(key).text}`,
+        title: `Change in ${sweepMetric(key).text}`,
+        label: `change in ${sweepMetric(key).text}`,
         rows: spans.sort((a, b) => reach(b) - reach(a))
       });
 }
@@ -241,8 +240,8 @@ function sweepTable(panel, result, rows) {
   if (outcomes.left_out > 0)
     section.note(
         `${fmt.integer(outcomes.left_out)} of ${
-            fmt.integer(outcomes.left_out + outcomes.rows)} rows are left out: the best points, ` +
-        "the lines through them and the front are all here; summary.csv has everything.");
+            fmt.integer(outcomes.left_out + outcomes.rows)} rows are left out. The best points, ` +
+        "the lines through them and the front are complete; summary.csv has every row.");
   section.table({
     title: "points",
     file: "points",
@@ -279,12 +278,12 @@ function sweepTable(panel, result, rows) {
 
 function sweepSayings(panel, result) {
   const rows = [
-    ...(result.reasons ?? []).map((one) => ({kind: "cannot be", policy: null, ...one})),
+    ...(result.reasons ?? []).map((one) => ({kind: "invalid", policy: null, ...one})),
     ...(result.refused ?? []).map((one) => ({kind: "refused", ...one})),
     ...(result.warnings ?? []).map((one) => ({kind: "warning", ...one}))
   ];
   if (rows.length === 0) return;
-  panel.section("What points say").table({
+  panel.section("Reasons and warnings").table({
     title: "reasons and warnings",
     file: "sayings",
     rows,
@@ -298,9 +297,10 @@ view("goodput.sweep", {
   headline: sweepHeadline,
   figures: sweepFigures,
   render(panel, result) {
-    if (!result.complete) return panel.note("The results are there when all parts are done: goodput merge.");
+    if (!result.complete)
+      return panel.note("The results are available after all shards are done (goodput merge).");
     if (!result.outcomes) {
-      panel.missing("the points; written by newer versions.");
+      panel.missing("the points (newer versions of goodput write them).");
     } else {
       const rows = sweepRows(result);
       sweepFront(panel, result, rows);

@@ -6,7 +6,7 @@ function traceIsKineto(result) { return result.kind === "kineto"; }
 
 function traceHeadline(result) {
   if (traceIsKineto(result)) {
-    const use = result.refused_reason ? `whatif refuses it: ${result.refused_reason}` : "whatif takes it";
+    const use = result.refused_reason ? `whatif refuses it: ${result.refused_reason}` : "whatif accepts it";
     return `${plural((result.ranks ?? []).length, "rank")}, ${plural((result.steps ?? []).length, "step")}; ${
         use}.`;
   }
@@ -15,7 +15,7 @@ function traceHeadline(result) {
         fmt.seconds(result.duration_s)}, at most ${fmt.integer(result.peak_nodes)}; the count falls ${
         plural(result.drops, "time")}.`;
   }
-  const use = result.refused_reason ? `whatif refuses it: ${result.refused_reason}` : "whatif takes it";
+  const use = result.refused_reason ? `whatif refuses it: ${result.refused_reason}` : "whatif accepts it";
   return `${plural(result.rows, "op")} of ${plural((result.steps ?? []).length, "step")}, DP ${
       fmt.any(result.dp_size)} \u00d7 PP ${fmt.any(result.pp_size)}; ${use}.`;
 }
@@ -27,16 +27,16 @@ function traceFigures(result) {
       {
         label: "Recorded",
         value: fmt.seconds(result.duration_s),
-        note: `known ${fmt.seconds(result.known_s)}`
+        note: `${fmt.seconds(result.known_s)} without gaps`
       },
       {label: "Mean nodes", value: fmt.number(result.mean_nodes)},
       {label: "Peak nodes", value: fmt.integer(result.peak_nodes)},
-      {label: "Node hours", value: fmt.number(result.node_hours)},
-      {label: "Nodes that came", value: fmt.integer(result.adds)},
-      {label: "Nodes that went", value: fmt.integer(result.removes)},
+      {label: "Node-hours", value: fmt.number(result.node_hours)},
+      {label: "Nodes added", value: fmt.integer(result.adds)},
+      {label: "Nodes removed", value: fmt.integer(result.removes)},
       {label: "Longest outage", value: fmt.seconds(result.longest_outage_s)},
       ...(prices ? [{
-        label: "Price of a node hour",
+        label: "Price per node-hour",
         value: fmt.usd(prices.mean),
         note: `${fmt.usd(prices.min)} to ${fmt.usd(prices.max)}`
       }] :
@@ -62,20 +62,20 @@ function traceFigures(result) {
       value: fmt.seconds(result.step_time_s?.median),
       note: `${fmt.seconds(result.step_time_s?.min)} to ${fmt.seconds(result.step_time_s?.max)}`
     },
-    {label: "Whole", value: result.dense ? "yes" : "no", note: result.not_dense_reason ?? undefined}
+    {label: "Complete", value: result.dense ? "yes" : "no", note: result.not_dense_reason ?? undefined}
   ];
 }
 
 function traceSpot(panel, result) {
-  const section = panel.section("Drops", "How many nodes went at once, and how often.");
+  const section = panel.section("Drops", "How many nodes were lost at once, and how often.");
   section.barChart({
     title: "Drops by size",
     valueLabel: "drops",
     rows: Object.entries(result.drop_sizes ?? {})
               .map(([nodes, drops]) => ({label: plural(Number(nodes), "node"), value: drops}))
   });
-  panel.section("Holes", "Times that the recording does not cover.")
-      .table({title: "holes", rows: result.holes ?? [], columns: [{key: "begin_s"}, {key: "end_s"}]});
+  panel.section("Gaps", "Times that the recording does not cover.")
+      .table({title: "gaps", rows: result.holes ?? [], columns: [{key: "begin_s"}, {key: "end_s"}]});
 }
 
 function traceKineto(panel, result) {
@@ -84,7 +84,7 @@ function traceKineto(panel, result) {
     rows: result.process_groups ?? [],
     columns: [{key: "description"}, {key: "groups"}, {key: "size"}]
   });
-  panel.section("Communication", "Of a rank in a step.").table({
+  panel.section("Communication", "Per rank and step.").table({
     title: "communication",
     file: "communication",
     rows: result.communication ?? [],
@@ -117,7 +117,7 @@ function traceOps(panel, result) {
   });
   const cleaning = panel.section("What whatif would leave out");
   if (!result.cleaning)
-    cleaning.missing("findings of cleaning.");
+    cleaning.missing("the findings of the cleaning.");
   else
     cleaning.table({
       title: "findings",
@@ -139,14 +139,14 @@ view("goodput.trace_info", {
 
 view("goodput.synth-truth", {
   title: "Synthetic trace",
-  headline: ({truth = {}}) => `What was put into this trace slows the job down ${
-      fmt.ratio(truth.slowdown)}: ${fmt.percent(1 - 1 / truth.slowdown)} of its time.`,
+  headline: ({truth = {}}) => `The stragglers in this trace cost ${
+      fmt.percent(1 - 1 / truth.slowdown)} of its time (slowdown S ${fmt.ratio(truth.slowdown)}).`,
   figures: ({truth = {}, trace = {}, steps}) =>
       [{label: "Slowdown S", value: fmt.ratio(truth.slowdown)},
        {label: "Launch slowdown", value: fmt.ratio(truth.launch_slowdown)},
-       {label: "Step, recorded", value: fmt.seconds(truth.recorded_step_s)},
-       {label: "Step, ideal", value: fmt.seconds(truth.ideal_step_s)},
-       {label: "Step, noise only", value: fmt.seconds(truth.clean_step_s)}, {
+       {label: "Recorded step", value: fmt.seconds(truth.recorded_step_s)},
+       {label: "Ideal step", value: fmt.seconds(truth.ideal_step_s)},
+       {label: "Step with noise only", value: fmt.seconds(truth.clean_step_s)}, {
          label: "Worst worker",
          value: fmt.any(truth.worst_worker?.worker),
          note: fmt.ratio(truth.worst_worker?.slowdown)
@@ -157,14 +157,14 @@ view("goodput.synth-truth", {
          note: `${plural(steps, "step")}, ${fmt.any(trace.format)}`
        }],
   render(panel, result) {
-    const injected = panel.section(
-        "Injected", "Each straggler, and the share of the recorded step that goes away without it.");
+    const injected =
+        panel.section("Injected", "Each straggler and the share of the recorded step that it costs.");
     injected.table({
       title: "injected",
       rows: result.injected ?? [],
       columns: [{key: "kind"}, {key: "description"}, {key: "cost", format: fmt.percent}]
     });
-    const by = panel.section("Slowdown that each part alone causes");
+    const by = panel.section("Slowdown caused by each part alone");
     const rows = Object.entries(result.truth?.slowdown_by_stage ?? {})
                      .map(([stage, value]) => ({label: `stage ${stage}`, value}));
     by.barChart({title: "Slowdown by stage", rows, base: 1, format: fmt.ratio, valueLabel: "slowdown"});

@@ -12,7 +12,7 @@ function whatifHeadline(result) {
   const causes = whatifLikely(result).map((cause) => cause.cause);
   const likely = `; likely cause${causes.length > 1 ? "s" : ""}: ${causes.join(", ")}`;
   const why = causes.length > 0 ? likely : result.root_causes ? "; no known cause stands out" : "";
-  if (!isNumber(waste)) return `${job}what stragglers cost is not in this result.`;
+  if (!isNumber(waste)) return `${job}this result does not show what stragglers cost.`;
   if (waste < 0.01 && launch === "") return `${job}stragglers cost less than 1 % of the time.`;
   return `${job}stragglers cost ${fmt.percent(waste)} of the time${launch}${why}.`;
 }
@@ -20,21 +20,25 @@ function whatifHeadline(result) {
 function whatifFigures(result) {
   const {trace = {}} = result;
   return [
-    {label: "Slowdown S", value: fmt.ratio(result.slowdown), note: "replayed over ideal step"},
+    {label: "Slowdown S", value: fmt.ratio(result.slowdown), note: "replayed step time divided by ideal step time"},
     {label: "Time wasted", value: fmt.percent(result.waste), note: "1 \u2212 1/S"},
-    {label: "Step, recorded", value: fmt.seconds(result.recorded_step_s)},
+    {label: "Recorded step", value: fmt.seconds(result.recorded_step_s)},
     {
-      label: "Step, replayed",
+      label: "Replayed step",
       value: fmt.seconds(result.replayed_step_s),
-      note: `off by ${fmt.percent(result.discrepancy)}`
+      note: `differs by ${fmt.percent(result.discrepancy)}`
     },
-    {label: "Step, ideal", value: fmt.seconds(result.ideal_step_s), note: "no stragglers"},
-    {label: "Launch slowdown", value: fmt.ratio(result.launch_slowdown), note: "recorded over replayed"},
+    {label: "Ideal step", value: fmt.seconds(result.ideal_step_s), note: "no stragglers"},
+    {
+      label: "Launch slowdown",
+      value: fmt.ratio(result.launch_slowdown),
+      note: "recorded step divided by replayed step"
+    },
     {
       label: "Job",
       value: `DP ${fmt.any(trace.dp_size)} \u00d7 PP ${fmt.any(trace.pp_size)}`,
       note: isNumber(trace.steps) ?
-          `${plural(trace.analysed_steps, "step")} analysed of ${fmt.integer(trace.steps)}` :
+          `${fmt.integer(trace.analysed_steps)} of ${plural(trace.steps, "step")} analyzed` :
           undefined
     },
   ];
@@ -66,7 +70,7 @@ function whatifWorkerTable(workers) {
     columns: [
       {key: "worker", label: "worker (dp:stage)"}, {key: "rank", format: fmt.any},
       ...(hasHosts ? [{key: "host"}] : []), {key: "slowdown", label: "slowdown S_w", format: fmt.ratio},
-      {key: "min_rule", label: "min rule", format: fmt.ratio},
+      {key: "min_rule", label: "S_w (min rule)", format: fmt.ratio},
       {key: "pace", label: "pace of passes", format: fmt.ratio}
     ]
   };
@@ -81,7 +85,7 @@ function whatifStepText(steps, at) {
 function whatifMap(panel, result) {
   const section = panel.section(
       "Workers",
-      "Slowdown that each worker alone causes: all others ideal, this one as recorded. Rows are data-parallel ranks, columns pipeline stages.");
+      "Slowdown caused by each worker alone: this worker as recorded, all others ideal. Rows are data-parallel ranks, columns are pipeline stages.");
   const workers = whatifWorkers(result);
   if (workers.length === 0) return section.missing("the slowdown by worker.");
   const {dp_size: dp, pp_size: pp} = result.trace;
@@ -112,7 +116,8 @@ function whatifMap(panel, result) {
     scale: {low: 1, high: Math.max(1.1, most), label: "slowdown", format: fmt.fixed(2)},
     table: whatifWorkerTable(workers)
   });
-  if (!steps) return section.missing("the slowdown of every worker by step; written by newer versions.");
+  if (!steps)
+    return section.missing("the slowdown of every worker by step (newer versions of goodput write it).");
   whatifSlider(section, map, steps, (at) => {
     shown = at === 0 ? overall : steps.slowdown[at - 1];
     when = at === 0 ? "mean of all steps" : whatifStepText(steps, at - 1);
@@ -120,10 +125,10 @@ function whatifMap(panel, result) {
     return when;
   });
   if (steps.steps_averaged > 1)
-    section.note(`Of this many workers and steps, ${
+    section.note(`Each map averages ${
         fmt.integer(
             steps
-                .steps_averaged)} steps in a row are averaged here; whatif --per-step-table writes every one.`);
+                .steps_averaged)} consecutive steps to limit the size; whatif --per-step-table writes every step.`);
   return map;
 }
 
@@ -150,7 +155,7 @@ function whatifSlider(section, map, steps, choose) {
 }
 
 function whatifSteps(panel, result) {
-  const section = panel.section("Over the steps");
+  const section = panel.section("By step");
   const rows =
       Object.entries(result.per_step ?? {}).map(([step, values]) => ({step: Number(step), ...values}));
   if (rows.length === 0) return section.missing("the steps.");
@@ -172,8 +177,8 @@ function whatifSteps(panel, result) {
 }
 
 function whatifParts(panel, result) {
-  const section =
-      panel.section("By part of the job", "Slowdown that each part alone causes: 1 is nothing lost.");
+  const section = panel.section(
+      "By part of the job", "Slowdown caused by each part alone; 1 means that no time is lost.");
   const columns = section.columns();
   for (const [title, key, prefix] of [
            ["By op type", "slowdown_by_optype", ""], ["By stage", "slowdown_by_stage", "stage "],
@@ -196,13 +201,15 @@ function whatifParts(panel, result) {
       });
   }
   if (result.launch_slowdown_by_optype === null)
-    section.note(`Late launches are attributed from a launch slowdown of ${
-        fmt.any(result.decompose_threshold)} on; this job has ${fmt.ratio(result.launch_slowdown)}.`);
+    section.note(`Late launches are attributed only if the launch slowdown is ${
+        fmt.any(
+            result.decompose_threshold)} or more; for this job it is ${fmt.ratio(result.launch_slowdown)}.`);
 }
 
 function whatifCauses(panel, result) {
   const section = panel.section(
-      "Causes, and what mending them gains", "The gain is the replayed step over the step with the fix.");
+      "Causes, and the gain from fixing them",
+      "The gain is the replayed step time divided by the step time with the fix.");
   const causes = result.root_causes;
   if (!causes) return section.missing("root causes.");
   const gains = causes.filter((cause) => isNumber(cause.gain));
@@ -224,7 +231,7 @@ function whatifCauses(panel, result) {
     rows: causes,
     columns: [
       {key: "cause"}, {key: "likely"}, {key: "gain", format: fmt.ratio}, {key: "fix"}, {key: "evidence"},
-      {key: "not_likely_because", label: "not likely because"}, {
+      {key: "not_likely_because", label: "ruled out because"}, {
         key: "workers",
         value: (cause) => (cause.workers ?? [])
                               .map(
@@ -237,7 +244,7 @@ function whatifCauses(panel, result) {
 }
 
 function whatifRest(panel, result) {
-  const fixes = panel.section("Interventions", "What --fix and --keep were asked.");
+  const fixes = panel.section("Interventions", "Results of --fix and --keep.");
   if (!result.interventions) {
     fixes.missing("interventions.");
   } else if (result.interventions.length > 0) {
@@ -249,11 +256,11 @@ function whatifRest(panel, result) {
       ]
     });
   } else
-    fixes.note("None were asked for.");
+    fixes.note("None were requested.");
   const cleaning = panel.section(
-      "What was left out", "Rows and steps that were not as they should be, and what was done about them.");
+      "What was left out", "Invalid or incomplete rows and steps, and what was done about them.");
   if (!result.cleaning)
-    cleaning.missing("findings of cleaning.");
+    cleaning.missing("the findings of the cleaning.");
   else if (result.cleaning.length === 0)
     cleaning.note("Nothing: the trace is clean.");
   else
@@ -265,7 +272,7 @@ function whatifRest(panel, result) {
   for (const note of result.trace?.notes ?? []) cleaning.note(note);
   const clocks = panel.section(
       "Clocks",
-      result.clocks_aligned               ? "Offsets were taken off the times." :
+      result.clocks_aligned               ? "Clock offsets were removed from the times." :
           result.clocks_aligned === false ? "Times are as recorded." :
                                             null);
   if (!result.clocks)
@@ -279,14 +286,14 @@ function whatifRest(panel, result) {
   if ((result.clock_conflicts ?? []).length > 0)
     clocks.table(
         {title: "conflicts", rows: result.clock_conflicts, columns: [{key: "pair"}, {key: "apart_s"}]});
-  const concentration = panel.section("Where the loss sits");
+  const concentration = panel.section("Where the loss is");
   concentration.figures([
     {
       label: "Slowest workers (M_W)",
       value: fmt.percent(result.m_w),
       note: !result.slowest_workers ?
           undefined :
-          `of the loss, by ${(result.slowest_workers ?? []).slice(0, 8).join(", ")}${
+          `of the loss, by workers ${(result.slowest_workers ?? []).slice(0, 8).join(", ")}${
               (result.slowest_workers ?? []).length > 8 ? ", \u2026" : ""}`
     },
     {label: "Last stage (M_S)", value: fmt.percent(result.m_s), note: "of the loss"}, {

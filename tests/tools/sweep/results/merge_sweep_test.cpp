@@ -223,14 +223,14 @@ TEST_CASE("merge: shards that are missing or not finished are named") {
   const SweepFolder folder;
   for (const std::uint64_t shard : {0U, 1U, 3U, 4U, 6U, 7U})
     REQUIRE(message_of(sweep_shard(sweep, folder.path(), {shard, 8})) == "");
-  CHECK(merge_message(folder.path()) ==
-        folder.path() +
-            ": shards 2 and 5 of 8 are missing; run the sweep with --resume --shard 2/8 and so on");
+  CHECK(merge_message(folder.path()) == folder.path() +
+                                            ": shards 2 and 5 of 8 are missing; run the sweep with --resume "
+                                            "--shard 2/8 and so on for the others");
   REQUIRE(ShardJournal::open(folder.path(), sweep.manifest, {5, 8}, Existing::kRefuse));
   CHECK(merge_message(folder.path()) ==
         folder.path() +
             ": shard 2 of 8 is missing and shard 5 of 8 is not finished; run the sweep with --resume "
-            "--shard 2/8 and so on");
+            "--shard 2/8 and so on for the others");
   REQUIRE(message_of(sweep_shard(sweep, folder.path(), {2, 8})) == "");
   CHECK(merge_message(folder.path()) ==
         folder.path() + ": shard 5 of 8 is not finished; run the sweep with --resume --shard 5/8");
@@ -250,10 +250,10 @@ TEST_CASE("merge: a sweep in one piece that is not finished says how to go on") 
   const SweepFolder folder;
   REQUIRE(ShardJournal::open(folder.path(), sweep.manifest, {}, Existing::kRefuse));
   CHECK(merge_message(folder.path()) ==
-        folder.path() + ": holds a sweep that has not finished; go on with it by --resume");
+        folder.path() + ": contains a sweep that has not finished; continue it with --resume");
   std::filesystem::remove(folder.path() + "/shards/0-of-1.jsonl.part");
   CHECK(merge_message(folder.path()) ==
-        folder.path() + ": holds a sweep of which nothing has run; go on with it by --resume");
+        folder.path() + ": contains a sweep that has not started; run it with --resume");
 }
 
 TEST_CASE("merge: journals of two divisions are refused") {
@@ -261,8 +261,10 @@ TEST_CASE("merge: journals of two divisions are refused") {
   const SweepFolder folder;
   sweep_in_shards(sweep, folder.path(), 2);
   write_bytes(folder.path() + "/shards/0-of-3.jsonl", "");
-  CHECK(merge_message(folder.path()) ==
-        folder.path() + "/shards: holds shards of a sweep in 2 and of one in 3; remove those of one of them");
+  CHECK(
+      merge_message(folder.path()) ==
+      folder.path() +
+          "/shards: contains files of a sweep in 2 shards and of one in 3 shards; remove those of one sweep");
 }
 
 TEST_CASE("merge: a point in two journals is refused") {
@@ -273,9 +275,9 @@ TEST_CASE("merge: a point in two journals is refused") {
   REQUIRE(journal);
   REQUIRE(message_of(journal->append(sweep.points[4])) == "");  // shard_of(4, 2) is 0
   REQUIRE(message_of(journal->finish()) == "");
-  CHECK(merge_message(folder.path()) == folder.path() + "/shards/1-of-2.jsonl:5: has point 4, which is in " +
-                                            folder.path() +
-                                            "/shards/0-of-2.jsonl too; remove one of the lines");
+  CHECK(merge_message(folder.path()) ==
+        folder.path() + "/shards/1-of-2.jsonl:5: contains point 4, which is also in " + folder.path() +
+            "/shards/0-of-2.jsonl; remove one of the two lines");
 }
 
 TEST_CASE("merge: the journal of another sweep is refused") {
@@ -287,7 +289,7 @@ TEST_CASE("merge: the journal of another sweep is refused") {
   write_bytes(taken, bytes_of_file(other.path() + "/shards/1-of-2.jsonl"));
   CHECK(merge_message(folder.path()) ==
         taken +
-            ": is the journal of another sweep or shard; remove it, and run its shard again with --resume");
+            ": is the journal of another sweep or shard; remove it and run its shard again with --resume");
 }
 
 TEST_CASE("merge: of damage nothing is made of it and earlier results stay") {
@@ -321,7 +323,7 @@ TEST_CASE("merge: what killed merges left is removed") {
 
 TEST_CASE("merge: no sweep, and results that cannot be written") {
   const SweepFolder folder;
-  CHECK(merge_message(folder.path()) == folder.path() + ": holds no sweep (no sweep.json)");
+  CHECK(merge_message(folder.path()) == folder.path() + ": does not contain a sweep (no sweep.json)");
   sweep_in_shards(random_sweep(8, 6), folder.path(), 1);
   std::filesystem::create_directory(folder.path() + "/summary.csv");
   CHECK(merge_message(folder.path()) == folder.path() + "/summary.csv: is a directory; name a file");
@@ -339,8 +341,8 @@ TEST_CASE("merge: without Parquet there is a note, and no older file of it") {
   CHECK(merged->files.size() == 4);
   CHECK(bytes_of_file(folder.path() + "/results.parquet").starts_with("PAR1"));
 #else
-  CHECK(merged->notes == Rows{"no results.parquet: this goodput was built without Parquet; run "
-                              "./goodput-setup, build again and merge"});
+  CHECK(merged->notes == Rows{"no results.parquet: goodput was built without Parquet; run "
+                              "./goodput-setup, rebuild and merge again"});
   CHECK(merged->files.size() == 3);
   CHECK(!std::filesystem::exists(folder.path() + "/results.parquet"));
 #endif

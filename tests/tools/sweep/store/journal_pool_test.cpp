@@ -40,7 +40,7 @@ TEST_CASE("journal pool: what is not there and what ends early is an error") {
   };
   CHECK(message() == path + ": cannot read: No such file or directory");
   testing::write_bytes(path, "01234");
-  CHECK(message() == path + ": became shorter while it was read; merge again");
+  CHECK(message() == path + ": became shorter while it was being read; merge again");
   testing::write_bytes(path, "012345");
   CHECK(message() == "2345");
 }

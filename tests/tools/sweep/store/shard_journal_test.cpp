@@ -129,7 +129,7 @@ TEST_CASE("shard journal: damage in the middle is refused, and is gone with the 
   damaged[ends[1] + 30] = '~';
   write_bytes(part_of(folder), damaged);
   CHECK(message_of(open_and_leave(folder, sweep, kWhole, Existing::kResume)) ==
-        part_of(folder) + ":3: is damaged; remove the line, and run its shard again with --resume");
+        part_of(folder) + ":3: is damaged; remove the line and run its shard again with --resume");
   CHECK(bytes_of_file(part_of(folder)) == damaged);
   write_bytes(part_of(folder), whole.substr(0, ends[1]) + whole.substr(ends[2]));
   const auto journal = ShardJournal::open(folder.path(), sweep.manifest, kWhole, Existing::kResume);
@@ -148,7 +148,7 @@ TEST_CASE("shard journal: of a finished one with a line removed the point runs a
   const auto merged = merge_sweep(folder.path());
   REQUIRE(!merged);
   CHECK(merged.error().message() ==
-        folder.path() + ": point 1 is in no journal; run every shard again with --resume");
+        folder.path() + ": point 1 is missing from the journals; run every shard again with --resume");
   REQUIRE(message_of(sweep_shard(sweep, folder.path(), kWhole, Existing::kResume)) == "");
   CHECK(!std::filesystem::exists(part_of(folder)));
   REQUIRE(merge_sweep(folder.path()));
@@ -164,7 +164,7 @@ TEST_CASE("shard journal: damage at the end of a finished one is cut off, and it
   const auto merged = merge_sweep(folder.path());
   REQUIRE(!merged);
   CHECK(merged.error().message() ==
-        finished_of(folder) + ":6: is damaged; remove the line, and run its shard again with --resume");
+        finished_of(folder) + ":6: is damaged; remove the line and run its shard again with --resume");
   {
     const auto journal = ShardJournal::open(folder.path(), sweep.manifest, kWhole, Existing::kResume);
     REQUIRE(journal);
@@ -182,7 +182,7 @@ TEST_CASE("shard journal: the journal of another sweep is refused") {
   write_bytes(part_of(folder), others);
   CHECK(message_of(open_and_leave(folder, sweep, kWhole, Existing::kResume)) ==
         part_of(folder) +
-            ": is the journal of another sweep or shard; remove it, and run its shard again with --resume");
+            ": is the journal of another sweep or shard; remove it and run its shard again with --resume");
 }
 
 TEST_CASE("shard journal: another writer of the shard is refused, other shards are not") {
@@ -192,7 +192,7 @@ TEST_CASE("shard journal: another writer of the shard is refused, other shards a
   REQUIRE(first);
   for (const Existing existing : {Existing::kRefuse, Existing::kResume}) {
     CHECK(message_of(open_and_leave(folder, sweep, {2, 3}, existing)) ==
-          folder.path() + ": shard 2 of 3 is being swept by another process; wait for it, or stop it");
+          folder.path() + ": shard 2 of 3 is being run by another process; wait for it, or stop it");
     CHECK(message_of(open_and_leave(folder, sweep, {existing == Existing::kRefuse ? 0U : 1U, 3}, existing)) ==
           "");
   }
@@ -215,7 +215,7 @@ TEST_CASE("shard journal: a process that is killed leaves its points and gives t
   REQUIRE(read(ready[0], &answer, 1) == 1);
   CHECK(answer == 'y');
   CHECK(message_of(open_and_leave(folder, sweep, kWhole, Existing::kResume)) ==
-        folder.path() + ": is being swept by another process; wait for it, or stop it");
+        folder.path() + ": is being run by another process; wait for it, or stop it");
   REQUIRE(kill(child, SIGKILL) == 0);
   REQUIRE(waitpid(child, nullptr, 0) == child);
   close(ready[0]);
@@ -334,7 +334,7 @@ TEST_CASE("shard journal: with and without .part is one too many") {
   const std::string whole = begin_sweep(folder, sweep);
   write_bytes(finished_of(folder), whole);
   CHECK(message_of(open_and_leave(folder, sweep, kWhole, Existing::kResume)) ==
-        finished_of(folder) + ": is there with and without .part; remove one of them");
+        finished_of(folder) + ": exists both with and without .part; remove one of the two files");
 }
 
 }  // namespace

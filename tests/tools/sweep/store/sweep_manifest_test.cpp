@@ -46,19 +46,20 @@ TEST_CASE("sweep manifest: a second sweep on the folder is refused") {
   const SweepFolder folder;
   REQUIRE(message_of(sweep_shard(sweep, folder.path(), {})) == "");
   const std::string refusal =
-      folder.path() + ": holds a sweep already; go on with it by --resume, or name another folder with --out";
+      folder.path() +
+      ": already contains a sweep; continue it with --resume, or choose another folder with --out";
   CHECK(message_of(sweep_shard(sweep, folder.path(), {})) == refusal);
   const SweepFolder begun;
   REQUIRE(message_of(join_sweep(begun.path(), sweep.manifest)) == "");
   CHECK(message_of(sweep_shard(sweep, begun.path(), {})) ==
         begun.path() +
-            ": holds a sweep already; go on with it by --resume, or name another folder with --out");
+            ": already contains a sweep; continue it with --resume, or choose another folder with --out");
   const SweepFolder shards;
   REQUIRE(message_of(sweep_shard(sweep, shards.path(), {0, 2})) == "");
   REQUIRE(message_of(sweep_shard(sweep, shards.path(), {1, 2})) == "");
   CHECK(message_of(sweep_shard(sweep, shards.path(), {1, 2})) ==
         shards.path() +
-            ": holds a sweep already; go on with it by --resume, or name another folder with --out");
+            ": already contains a sweep; continue it with --resume, or choose another folder with --out");
 }
 
 TEST_CASE("sweep manifest: another sweep is refused, and what differs is said") {
@@ -75,25 +76,23 @@ TEST_CASE("sweep manifest: another sweep is refused, and what differs is said") 
     return joined.error().what;
   };
   const auto grid = [](const std::string& why) {
-    return "holds the sweep of another grid (" + why + "); name another folder with --out";
+    return "contains a different sweep (" + why + "); choose another folder with --out";
   };
   CHECK(refusal([](SweepManifest& other) { other.scenario = "b.json"; }) ==
-        grid("it is of the scenario a scenario.json, this one of b.json"));
-  CHECK(refusal([](SweepManifest& other) { other.seed = 7; }) == grid("its seed is 4, here it is 7"));
+        grid("its scenario is a scenario.json, this run's is b.json"));
+  CHECK(refusal([](SweepManifest& other) { other.seed = 7; }) == grid("its seed is 4, this run's is 7"));
   CHECK(refusal([](SweepManifest& other) {
           other.parameters = {"a", "b"};
-        }) == grid("it varies /policies/own/interval_steps, spares, Steps, what, this one a, b"));
+        }) == grid("it varies /policies/own/interval_steps, spares, Steps, what, this run varies a, b"));
   CHECK(refusal([](SweepManifest& other) { other.values.pop_back(); }) ==
-        grid("it has 6 points, this one 5"));
-  CHECK(refusal([](SweepManifest&) {}) ==
-        grid("it has other values, trials or contents of the scenario's files"));
+        grid("it has 6 points, this run has 5"));
+  CHECK(refusal([](SweepManifest&) {}) == grid("its values, trials or scenario files differ"));
   CHECK(refusal([&](SweepManifest& other) {
           other.grid_hash = sweep.manifest.grid_hash;
           other.version = "0.2.0";
         }) ==
-        "holds a sweep by another version of goodput (0.1.0 (test), this is 0.2.0); go on with that one, or "
-        "name "
-        "another folder with --out");
+        "contains a sweep by goodput 0.1.0 (test), but this is goodput 0.2.0; continue it with that version, "
+        "or choose another folder with --out");
 }
 
 TEST_CASE("sweep manifest: shards of another number are refused") {
@@ -102,15 +101,14 @@ TEST_CASE("sweep manifest: shards of another number are refused") {
   REQUIRE(message_of(join_sweep(whole.path(), sweep.manifest)) == "");
   CHECK(message_of(join_sweep(whole.path(), sweep.manifest, {1, 4})) ==
         whole.path() +
-            ": holds a sweep that is not in shards, this is one of 4; sweep without --shard, or name another "
-            "folder "
-            "with --out");
+            ": contains a sweep without shards, but this run is one of 4 shards; remove --shard, or choose "
+            "another folder with --out");
   const SweepFolder shards;
   REQUIRE(message_of(join_sweep(shards.path(), sweep.manifest, {1, 4})) == "");
   CHECK(message_of(join_sweep(shards.path(), sweep.manifest)) ==
         shards.path() +
-            ": holds a sweep in 4 shards, this is one of 1; give --shard I/4, or name another folder with "
-            "--out");
+            ": contains a sweep in 4 shards, but this run is one of 1; use --shard I/4, or choose another "
+            "folder with --out");
 }
 
 TEST_CASE("sweep manifest: a folder with something else, a file and what cannot be made are refused") {
@@ -119,12 +117,12 @@ TEST_CASE("sweep manifest: a folder with something else, a file and what cannot 
   std::filesystem::create_directory(folder.path());
   REQUIRE(message_of(join_sweep(folder.path() + "/empty/below", manifest)) == "");  // made with all above it
   CHECK(message_of(join_sweep(folder.path(), manifest)) ==
-        folder.path() + ": holds other files and no sweep; name a new folder with --out");
+        folder.path() + ": contains other files but no sweep; choose a new folder with --out");
   const std::string file = folder.path() + "/file";
   write_bytes(file, "x");
-  CHECK(message_of(join_sweep(file, manifest)) == file + ": is a file; name a folder with --out");
+  CHECK(message_of(join_sweep(file, manifest)) == file + ": is a file; choose a folder with --out");
   CHECK(message_of(join_sweep(file + "/below", manifest)) ==
-        file + "/below: cannot make this folder: Not a directory");
+        file + "/below: cannot create this folder: Not a directory");
   CHECK(bytes_of_file(file) == "x");
 }
 
@@ -143,12 +141,11 @@ TEST_CASE("sweep manifest: no sweep, and a damaged manifest") {
     const auto read = read_sweep_manifest(folder.path());
     return read ? "" : read.error().message();
   };
-  CHECK(message() == folder.path() + ": holds no sweep (no sweep.json)");
+  CHECK(message() == folder.path() + ": does not contain a sweep (no sweep.json)");
   for (const char* text : {"{", "[]", R"({"schema": "goodput.sweep-manifest/1"})", R"({"schema": 3})"}) {
     write_bytes(folder.path() + "/sweep.json", text);
     CHECK(message() ==
-          folder.path() +
-              "/sweep.json: is no manifest of a sweep, or a damaged one; sweep into a new folder");
+          folder.path() + "/sweep.json: is damaged or not a sweep manifest; use a new folder for the sweep");
   }
 }
 
