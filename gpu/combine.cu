@@ -121,7 +121,7 @@ Access access_of(const TokenRows& shape, std::initializer_list<const void*> addr
   for (const void* address : addresses) {
     const auto value = reinterpret_cast<std::uintptr_t>(address);
     if (value % element != 0) {
-      throw std::invalid_argument("combine: addresses must be multiples of the size of an element");
+      throw std::invalid_argument("combine: addresses must be multiples of the element size");
     }
     aligned = aligned && value % 16 == 0;
   }

@@ -18,7 +18,7 @@ std::string why_no_device(cudaError_t error, int driver_version, int runtime_ver
   if (error == cudaSuccess || error == cudaErrorNoDevice) return "no GPU";
   if (error == cudaErrorInsufficientDriver && driver_version == 0) return "no CUDA driver";
   if (error == cudaErrorInsufficientDriver) {
-    return "the CUDA driver is for " + version_text(driver_version) + ", this program needs " +
+    return "the CUDA driver supports CUDA " + version_text(driver_version) + ", but this program needs " +
            version_text(runtime_version) + ": update the driver, or build with an older toolkit";
   }
   return std::string("CUDA cannot be used: ") + cudaGetErrorString(error) + " (" + cudaGetErrorName(error) +

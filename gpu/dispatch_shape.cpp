@@ -13,8 +13,8 @@ constexpr std::int32_t kLargest = std::numeric_limits<std::int32_t>::max();
 void check_range(const char* of, const char* what, std::int64_t value, std::int64_t least,
                  std::int64_t most) {
   if (value >= least && value <= most) return;
-  throw std::invalid_argument(std::string(of) + ": " + what + " is " + std::to_string(value) + ", must be " +
-                              std::to_string(least) + " to " + std::to_string(most));
+  throw std::invalid_argument(std::string(of) + ": " + what + " must be from " + std::to_string(least) +
+                              " to " + std::to_string(most) + ", not " + std::to_string(value));
 }
 
 }  // namespace

@@ -23,14 +23,14 @@ bool is_capturing(cudaStream_t stream) {
 void check(const DispatchShape& shape, const HostTables& placement, std::int32_t rank) {
   check_shape(shape);
   if (placement.ranks != shape.ranks || placement.experts != shape.experts) {
-    throw std::invalid_argument("dispatch: a placement of " + std::to_string(placement.ranks) + " ranks x " +
-                                std::to_string(placement.experts) + " experts for " +
-                                std::to_string(shape.ranks) + " ranks x " + std::to_string(shape.experts) +
-                                " experts");
+    throw std::invalid_argument("dispatch: the placement is for " + std::to_string(placement.ranks) +
+                                " ranks x " + std::to_string(placement.experts) +
+                                " experts, but the shape has " + std::to_string(shape.ranks) + " ranks x " +
+                                std::to_string(shape.experts) + " experts");
   }
   if (rank < 0 || rank >= shape.ranks) {
-    throw std::invalid_argument("dispatch: rank is " + std::to_string(rank) + ", must be 0 to " +
-                                std::to_string(shape.ranks - 1));
+    throw std::invalid_argument("dispatch: rank must be from 0 to " + std::to_string(shape.ranks - 1) +
+                                ", not " + std::to_string(rank));
   }
 }
 
@@ -112,8 +112,8 @@ void Dispatcher::allocate_for_schedule() {
 
 void Dispatcher::count(const std::int32_t* expert_of, std::int32_t tokens, cudaStream_t stream) {
   if (tokens < 0 || tokens > shape_.max_tokens) {
-    throw std::invalid_argument("dispatch: " + std::to_string(tokens) + " tokens, must be 0 to " +
-                                std::to_string(shape_.max_tokens));
+    throw std::invalid_argument("dispatch: tokens must be from 0 to " + std::to_string(shape_.max_tokens) +
+                                ", not " + std::to_string(tokens));
   }
   tokens_ = tokens;
   expert_of_ = expert_of;
@@ -175,7 +175,7 @@ std::string message_of(const HostCounts& counts) {
     if (where < 0) return;
     message += (message.empty() ? "" : "; ") + std::string(what) + std::to_string(where) + problem;
   };
-  add("slot ", counts.bad_slot, " names an expert that does not exist; -1 drops a choice");
+  add("slot ", counts.bad_slot, " names an expert that does not exist; use -1 to drop a choice");
   add("expert ", counts.lost_expert, " is lost: tokens are routed to it and no rank hosts it");
   add("expert ", counts.crowded_expert, " has more than " + std::to_string(moe::kMostTokens) + " tokens");
   return message;
@@ -192,7 +192,7 @@ void Dispatcher::reserve_rows(std::int64_t rows) {
 void Dispatcher::check_reserved(std::int64_t rows) const {
   if (rows >= 0 && size(rows) <= regroup_map_.size()) return;
   throw std::invalid_argument("dispatch: " + std::to_string(rows) +
-                              " received rows, more than any host counts said");
+                              " received rows are more than any host counts reported");
 }
 
 void Dispatcher::regroup(const void* received, void* grouped, std::int64_t row_count, cudaStream_t stream) {

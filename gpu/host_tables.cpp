@@ -13,9 +13,8 @@ namespace {
 void check(std::int32_t ranks, std::int32_t experts, const std::vector<std::int32_t>& replicas) {
   const std::int64_t size = std::int64_t{ranks} * experts;
   if (ranks < 1 || experts < 1 || static_cast<std::int64_t>(replicas.size()) != size) {
-    throw std::invalid_argument("placement: " + std::to_string(replicas.size()) +
-                                " numbers of replicas for " + std::to_string(ranks) + " ranks x " +
-                                std::to_string(experts) + " experts");
+    throw std::invalid_argument("placement: " + std::to_string(replicas.size()) + " replica counts for " +
+                                std::to_string(ranks) + " ranks x " + std::to_string(experts) + " experts");
   }
 }
 
@@ -46,7 +45,8 @@ HostTables make_placement(std::int32_t ranks, std::int32_t experts,
     for (std::int32_t rank = 0; rank < ranks; ++rank) {
       const std::int32_t count = at(rank, expert);
       if (count < 0)
-        throw std::invalid_argument(place(rank, expert) + std::to_string(count) + " replicas, must be >= 0");
+        throw std::invalid_argument(place(rank, expert) + std::to_string(count) +
+                                    " replicas; it must have 0 or more");
       if (count == 0) continue;
       if (before + count > moe::kMostReplicas)
         throw std::invalid_argument(place(rank, expert) + "more than " + std::to_string(moe::kMostReplicas) +

@@ -182,7 +182,8 @@ CopyPath choose_path(const Rows& rows, CopyPath asked, const CopyDevice& device)
     throw std::invalid_argument("row copy: bulk copies need compute capability 9.0 (and code built for it)");
   }
   if (is_bulk(asked) && !possible) {
-    throw std::invalid_argument("row copy: bulk copies need rows and addresses of multiples of 16 bytes");
+    throw std::invalid_argument(
+        "row copy: bulk copies need rows and addresses that are multiples of 16 bytes");
   }
   // An assumption, not measured: small pieces cost the copy engine more than lanes.
   constexpr std::int64_t kLeastBulkRow = 2048;

@@ -77,7 +77,7 @@ struct QuotientSearch {
 
 // moe::best_multiplier by a warp: of the candidates with the smallest largest quotient the first.
 __device__ Tokens warp_best_multiplier(Tokens size) {
-  static_assert(moe::kMultiplierCandidates == 2 * kWarpSize, "two candidates a lane");
+  static_assert(moe::kMultiplierCandidates == 2 * kWarpSize, "each lane has two candidates");
   const auto modulus = static_cast<unsigned>(size);
   QuotientSearch low(moe::multiplier_candidate(size, lane_id()), modulus);
   QuotientSearch high(moe::multiplier_candidate(size, lane_id() + kWarpSize), modulus);
@@ -97,7 +97,7 @@ __device__ Tokens warp_best_multiplier(Tokens size) {
 // The levels of a map by a warp: all lanes go through them, each makes the reciprocals of its own. Returns
 // that of map.size.
 __device__ std::uint64_t write_chain(const SurplusMap& map, moe::EuclidLevel* chain) {
-  static_assert(moe::kMostEuclidLevels <= 2 * kWarpSize, "two levels a lane");
+  static_assert(moe::kMostEuclidLevels <= 2 * kWarpSize, "each lane has two levels");
   moe::EuclidCursor cursor(map);
   moe::EuclidCursor low = cursor;   // at the level of this lane's number
   moe::EuclidCursor high = cursor;  // ... and of that + kWarpSize

@@ -40,8 +40,8 @@ void check_ends(const std::vector<RowExchange>& parts) {
 
 VirtualTransport::VirtualTransport(std::int32_t ranks) {
   if (ranks < 1 || ranks > kMaxRanks) {
-    throw std::invalid_argument("virtual transport: ranks is " + std::to_string(ranks) + ", must be 1 to " +
-                                std::to_string(kMaxRanks));
+    throw std::invalid_argument("virtual transport: ranks must be from 1 to " + std::to_string(kMaxRanks) +
+                                ", not " + std::to_string(ranks));
   }
   local_.resize(static_cast<std::size_t>(ranks));
   std::iota(local_.begin(), local_.end(), 0);
@@ -49,7 +49,7 @@ VirtualTransport::VirtualTransport(std::int32_t ranks) {
 
 void VirtualTransport::check_parts(std::size_t parts) const {
   if (parts != local_.size()) {
-    throw std::invalid_argument("virtual transport: " + std::to_string(parts) + " parts of " +
+    throw std::invalid_argument("virtual transport: " + std::to_string(parts) + " parts for " +
                                 std::to_string(local_.size()) + " ranks");
   }
 }

@@ -20,7 +20,7 @@ namespace {
 
 enum ExitCode { kDone = 0, kFailed = 1, kWrongResults = 2, kSkipped = 77 };
 
-constexpr const char* kQuickNote = "quick: shapes and copies are too small for figures";
+constexpr const char* kQuickNote = "quick: shapes and copies are too small for meaningful numbers";
 
 StoppingRule rule_for(Sizes sizes) {
   StoppingRule rule;
@@ -34,13 +34,14 @@ StoppingRule rule_for(Sizes sizes) {
 }
 
 std::string method_of(const StoppingRule& rule) {
-  return "random data; us: events around single runs, the gaps between launches included, and graph: "
-         "replays of a captured graph over its runs; " +
+  return "random data; us: CUDA events around single runs, including the gaps between launches; graph: "
+         "replay time of a captured graph divided by its runs; " +
          describe(rule) +
-         "; share = floor / median, floor = bytes / copy ceiling (1 read : 8 write for scatter with k > 1, "
-         "8 read : 1 write for sums over k rows, 1 read : 1 write for the rest) as measured at first, by "
-         "events; targets are held against graph; SM MHz: a>b changed between before and after the samples, "
-         "~ was not steady after the warm-up; cold: >= 256 MB moved in a round over the input sets";
+         "; share = floor / median; floor = bytes / copy ceiling (1 read : 8 write for scatter with k > 1, 8 "
+         "read : 1 write for sums over k rows, 1 read : 1 write otherwise), with the ceiling measured by "
+         "events at the start; targets are compared with graph; SM MHz: a>b means that the clock changed "
+         "during the samples, ~ that it was not steady after the warm-up; cold: >= 256 MB moved in one round "
+         "over the input sets";
 }
 
 std::vector<Point> chosen_points(const Options& options, const CopyDevice& device) {
@@ -91,7 +92,7 @@ int run(const Options& options, const std::vector<std::string>& arguments) {
             }},
            report);
   if (!report.has_wrong() && !report.has_result()) {
-    throw std::runtime_error("nothing was measured before the deadline; give more with --deadline-s");
+    throw std::runtime_error("nothing was measured before the deadline; raise --deadline-s");
   }
   return report.has_wrong() ? kWrongResults : kDone;
 }

@@ -23,7 +23,7 @@ inline double positive_number(const std::string& option, const std::string& text
   char* end = nullptr;
   const double number = std::strtod(text.c_str(), &end);
   if (text.empty() || *end != '\0' || !std::isfinite(number) || number <= 0) {
-    throw std::invalid_argument(option + " is '" + text + "', must be a positive number");
+    throw std::invalid_argument(option + " must be a positive number, not '" + text + "'");
   }
   return number;
 }
@@ -34,8 +34,8 @@ inline std::int64_t whole_number(const std::string& option, const std::string& t
   char* end = nullptr;
   const long long number = std::strtoll(text.c_str(), &end, 10);
   if (text.empty() || *end != '\0' || number < least || number > most) {
-    throw std::invalid_argument(option + " is '" + text + "', must be a whole number from " +
-                                std::to_string(least) + " to " + std::to_string(most));
+    throw std::invalid_argument(option + " must be a whole number from " + std::to_string(least) + " to " +
+                                std::to_string(most) + ", not '" + text + "'");
   }
   return number;
 }

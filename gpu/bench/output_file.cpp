@@ -34,7 +34,8 @@ OutputFile::OutputFile(std::string path)
   std::error_code no_matter;
   if (std::filesystem::is_directory(path_, no_matter)) refuse(path_, EISDIR);
   if (std::filesystem::exists(path_, no_matter) && !std::filesystem::is_regular_file(path_, no_matter)) {
-    throw std::invalid_argument("cannot write " + path_ + ": not a regular file, and it would be replaced");
+    throw std::invalid_argument("cannot write " + path_ +
+                                ": it is not a regular file, and writing would replace it");
   }
   if (const int error = write_all(temporary_, "")) refuse(path_, error);
 }

@@ -154,7 +154,7 @@ std::string ceilings_text(const RunReport& report) {
 std::string drift_text(const RunReport& report) {
   const bool emulated = report.tier == Tier::kEmulated;
   std::vector<Cells> rows{
-      {"copy ceiling", "kernel", "SM MHz", "median us", "GB/s", "at first", "drift", "nwrong"}};
+      {"copy ceiling", "kernel", "SM MHz", "median us", "GB/s", "at start", "drift", "nwrong"}};
   for (const CopyCeiling& ceiling : report.ceilings) {
     if (!ceiling.again) continue;
     const CopyRate& again = *ceiling.again;

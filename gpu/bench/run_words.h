@@ -6,7 +6,7 @@
 
 namespace goodput::gpu::bench {
 
-inline constexpr const char* kEmulatedNote = "emulated: times mean nothing";
+inline constexpr const char* kEmulatedNote = "emulated: times are meaningless";
 
 // "2026-01-31T23:59:59Z"
 [[nodiscard]] inline std::string utc_now() {

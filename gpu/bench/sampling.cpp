@@ -27,7 +27,7 @@ bool agree(std::optional<double> a, std::optional<double> b, double within) {
 
 std::string few_text(const StoppingRule& rule) {
   if (rule.few >= rule.least) return "";
-  return " (then " + std::to_string(rule.few) + " are enough)";
+  return " (then " + std::to_string(rule.few) + " samples are enough)";
 }
 
 // Runs of the next batch, after one that was too short: more than would have done, since a clock that rises
@@ -114,11 +114,11 @@ Clock steady_clock() {
 
 std::string describe(const StoppingRule& rule) {
   return "warm-up " + shortest(rule.warm_up_ms) +
-         " ms of device time or more, until the SM clock after two batches of " + shortest(rule.batch_ms) +
-         " ms differs by <= " + shortest(100 * rule.clock_agreement) + " % or " +
-         shortest(rule.most_warm_up_ms) + " ms are used up; at least " + std::to_string(rule.least) +
+         " ms of device time or more, until the SM clocks after two batches of " + shortest(rule.batch_ms) +
+         " ms differ by <= " + shortest(100 * rule.clock_agreement) + " % or " +
+         shortest(rule.most_warm_up_ms) + " ms have passed; at least " + std::to_string(rule.least) +
          " samples, then until the CV of the median is <= " + shortest(100 * rule.steady_cv) + " %, " +
-         shortest(rule.seconds) + " s are used up" + few_text(rule) + " or there are " +
+         shortest(rule.seconds) + " s have passed" + few_text(rule) + " or there are " +
          std::to_string(rule.most) + " samples";
 }
 

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Times scaled dot-product attention with torch, and appends the times to the journal of goodput-calibrate.
 
-gpu/ has no library for attention: where Python has torch, this is what frameworks run. The next
-`goodput-calibrate --resume` makes the file with it. Exit status: 0; 1 an error; 77 no torch or no GPU."""
+gpu/ has no attention library, so this program measures what frameworks run. The next `goodput-calibrate --resume`
+includes the times in its file. Exit status: 0 success; 1 an error; 77 no torch or no GPU."""
 
 import argparse
 import fcntl
@@ -48,7 +48,7 @@ class Journal:
         except BlockingIOError:
             die(f"{path}: another program is writing it")
         except OSError as error:
-            die(f"{path}: {error.strerror}; begin one with goodput-calibrate --out FILE")
+            die(f"{path}: {error.strerror}; create a journal with goodput-calibrate --out FILE")
         text = self.file.read()
         whole = text[:text.rfind("\n") + 1]
         try:
@@ -56,7 +56,7 @@ class Journal:
             header, self.visits = lines[0], [line["visit"] for line in lines[1:] if "visit" in line]
             self.gpu, self.tier = header["machine"]["gpu"], header["tier"]
         except (ValueError, LookupError, TypeError):
-            die(f"{path}: is no journal of goodput-calibrate")
+            die(f"{path}: is not a journal of goodput-calibrate")
         if self.tier != "measured":
             die(f"{path}: its times are {self.tier}, not measured")
         self.file.truncate(len(whole.encode()))
@@ -199,13 +199,13 @@ def main():
     try:
         import torch
     except ImportError:
-        die("skipped: Python has no torch", 77)
+        die("skipped: torch is not installed for this Python", 77)
     if not torch.cuda.is_available():
-        die("skipped: torch has no GPU", 77)
+        die("skipped: torch finds no GPU", 77)
     journal = Journal(options.journal)
     name = torch.cuda.get_device_name()
     if name != journal.gpu:
-        die(f"{options.journal}: is of another machine: '{journal.gpu}' there, '{name}' here")
+        die(f"{options.journal}: belongs to a different machine: it has a '{journal.gpu}', this machine a '{name}'")
     points = [(shape, tokens, backward) for shape in HEADS for tokens in LENGTHS for backward in (False, True)]
     warm_up(torch, Attention(torch, *HEADS[0], LENGTHS[3]).runner(False), 0.1)
     measured = 0

@@ -40,7 +40,8 @@ class BesideTimer {
       if (deadline_.passed()) throw bench::DeadlinePassed();
       // One more than is timed goes before.
       const double wanted = std::ceil(slower * (count + 1) * run_us_ / launch_us_) + 1;
-      if (wanted > kMostLaunches) throw std::runtime_error("what was to run beside it always ended first");
+      if (wanted > kMostLaunches)
+        throw std::runtime_error("the background work always ended before the timed work");
       begin_background(static_cast<int>(wanted));
       std::vector<double> us = timer_.time_runs(count, [&] { run_(timer_.stream().get()); });
       const bool lasted = !has_ended();

@@ -72,8 +72,7 @@ StageEnd run_apart(std::int32_t ranks, const std::function<StageEnd(RankProcess&
 int exit_status(const StageEnd& end) {
   if (end.status != StageStatus::kMeasured) return static_cast<int>(end.status);
   if (stop_signal() != 0) return kBySignal + stop_signal();
-  if (!end.has_any)
-    throw std::runtime_error("nothing was measured before the deadline; give more with --deadline-s");
+  if (!end.has_any) throw std::runtime_error("nothing was measured before the deadline; raise --deadline-s");
   return 0;
 }
 

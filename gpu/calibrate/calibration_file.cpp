@@ -122,15 +122,16 @@ void write_ceilings(const MeasuredTables& tables, const std::string& tier, bench
 std::string why_refused(const VisitRecord& record, const std::string& tier) {
   const TableKey& table = record.key.table;
   if (record.tier == "correctness_only")
-    return "times of ranks that share a GPU (correctness_only) are times of taking turns";
-  if (record.tier != tier) return "a time of tier '" + record.tier + "' among those of tier '" + tier + "'";
+    return "ranks that share a GPU (correctness_only) take turns, so their times are not used";
+  if (record.tier != tier)
+    return "a time has tier '" + record.tier + "', but the other times have tier '" + tier + "'";
   const bool is_network =
       std::find(std::begin(kNetworkOps), std::end(kNetworkOps), table.op) != std::end(kNetworkOps);
   const auto ranks = std::find_if(table.params.begin(), table.params.end(),
                                   [](const Param& param) { return param.name == "ranks"; });
   const auto* const number = ranks == table.params.end() ? nullptr : std::get_if<std::int64_t>(&ranks->value);
   if (is_network && (number == nullptr || *number < 2))
-    return "a collective of one rank is a copy, and says nothing of a network";
+    return "a collective with one rank is a copy, which does not use the network";
   return "";
 }
 

@@ -54,11 +54,12 @@ JsonValue machine_of(const HeaderFacts& facts, const DeviceState& state) {
 
 JsonValue method_of(Sizes sizes) {
   return JsonValue(Object{
-      {"timer", text("CUDA events around replays of a graph of runs of a millisecond, or around a single "
-                     "longer run; a point is the median over rounds of their medians, n all samples")},
-      {"caches",
-       text("inputs in turn, of 256 MB or in 16 places: what moves less than 16 MB a run is found in "
-            "the L2 cache, but for copies within the device; so are schedules, and host copies on the host")},
+      {"timer",
+       text("CUDA events around replays of a graph with about 1 ms of runs, or around a single longer run; "
+            "the value of a point is the median of the medians of its rounds; n counts all samples")},
+      {"caches", text("inputs rotate over 256 MB or 16 places: data of runs that move less than 16 MB stays "
+                      "in the L2 cache, except for copies within the device; schedules stay in it too, and "
+                      "host copies stay in caches of the host")},
       {"stop", text(bench::describe(rule_for(sizes)))}});
 }
 
@@ -87,9 +88,10 @@ JsonValue calibration_header(const HeaderFacts& facts, const DeviceState& state)
 std::vector<std::string> machine_notes(const DeviceState& state) {
   std::vector<std::string> notes;
   if (state.mig().value_or(false)) {
-    notes.emplace_back("MIG is on: a part of a GPU was measured, as it was found");
+    notes.emplace_back("MIG is on: only a part of the GPU was measured");
   }
-  if (!state.known()) notes.emplace_back("no NVML: clocks by the kernel that probes them, no power");
+  if (!state.known())
+    notes.emplace_back("NVML is not available: clocks are measured by a probe kernel, power is not measured");
   return notes;
 }
 

@@ -13,7 +13,7 @@
 namespace goodput::gpu::calibrate {
 namespace {
 
-constexpr const char* kQuickSizes = "quick: sizes are too small for figures";
+constexpr const char* kQuickSizes = "quick: sizes are too small for meaningful numbers";
 
 std::size_t points_in(const std::vector<Sweep>& sweeps) {
   std::size_t points = 0;
@@ -36,10 +36,10 @@ std::string end_text(CalibrationEnd end, std::size_t measured, std::size_t point
     case CalibrationEnd::kDone:
       return measured == points ? "all " + std::to_string(points) + " points measured" : some;
     case CalibrationEnd::kDeadline:
-      return some + (stop_signal() == 0 ? " before the deadline" : " when told to stop") +
-             "; --resume goes on";
+      return some + (stop_signal() == 0 ? " before the deadline" : " before the stop signal") +
+             "; continue with --resume";
     case CalibrationEnd::kGaveUp:
-      return some + "; gave up, for " + std::to_string(kMostFailures) + " failed in a row";
+      return some + "; gave up because " + std::to_string(kMostFailures) + " points in a row failed";
   }
   return some;
 }
@@ -86,7 +86,7 @@ CalibrationHooks hooks_of(CalibrationSession& session, const DeviceState& state,
   hooks.append = [&session](const Record& record) { session.append(record); };
   hooks.save = [&session, &state, &held_down] {
     for (const std::string& reason : state.throttle_reasons()) held_down.insert(reason);
-    for (const std::string& reason : held_down) session.note("clocks were held down: " + reason);
+    for (const std::string& reason : held_down) session.note("clocks were throttled: " + reason);
     session.save();
   };
   hooks.print = print_line;

@@ -51,7 +51,7 @@ std::string ranks_text(std::size_t a, std::size_t b) {
 void check_alike(const std::vector<Greeting>& ranks) {
   for (std::size_t b = 1; b < ranks.size(); ++b) {
     if (ranks[b].wanted == ranks[0].wanted) continue;
-    throw RankError(ranks_text(0, b) + " want other points: give all ranks the same options");
+    throw RankError(ranks_text(0, b) + " measure different points: give all ranks the same options");
   }
 }
 
@@ -61,7 +61,8 @@ void check_own_gpus(const std::vector<Greeting>& ranks) {
       if (std::strcmp(ranks[a].host, ranks[b].host) != 0 || std::strcmp(ranks[a].gpu, ranks[b].gpu) != 0)
         continue;
       throw RankError(ranks_text(a, b) + " share GPU " + ranks[b].gpu +
-                      ": their times would be of taking turns (correctness_only); start one rank a GPU");
+                      ": they would take turns, so their times would be meaningless (correctness_only); "
+                      "start one rank per GPU");
     }
   }
 }
@@ -77,7 +78,7 @@ CollectiveRanks::CollectiveRanks(Communicator& all, const RankPlace& place, Size
       exchange_(all, kMostFactBytes),
       alone_(rule_, {bench::steady_clock(), std::numeric_limits<double>::infinity()}) {
   if (all.ranks() < 2) {
-    throw RankError("1 rank has no collectives: they would be copies (correctness_only); start 2 or more");
+    throw RankError("collectives of a single rank would be copies (correctness_only); start 2 or more ranks");
   }
   meet(place, wanted);
   split();
@@ -121,7 +122,7 @@ void CollectiveRanks::begin_sweep() {
 CollectiveRanks::Members& CollectiveRanks::members_of(const CollectiveGroup& group) {
   const auto same = std::find_if(groups_.groups.begin(), groups_.groups.end(),
                                  [&](const CollectiveGroup& one) { return one.ranks == group.ranks; });
-  if (same == groups_.groups.end()) throw std::logic_error("a point of ranks that are no group");
+  if (same == groups_.groups.end()) throw std::logic_error("the ranks of a point must be a group");
   return members_[static_cast<std::size_t>(same - groups_.groups.begin())];
 }
 
@@ -131,7 +132,7 @@ void CollectiveRanks::agree(const std::function<void()>& step) {
   try {
     step();
   } catch (const std::exception& error) {
-    put(*error.what() == '\0' ? "an error without a text" : error.what(), own.problem);
+    put(*error.what() == '\0' ? "unknown error (without a message)" : error.what(), own.problem);
   }
   own.now = all_.rank() == 0 ? time_.of_rank_0() : 0;
   const std::vector<Readiness> ranks = exchange_.gather(own);

@@ -16,13 +16,14 @@ CollectiveExchange::CollectiveExchange(Communicator& communicator, std::size_t m
       host_(most_bytes * static_cast<std::size_t>(communicator.ranks())) {}
 
 std::vector<std::string> CollectiveExchange::gather(const void* own, std::size_t bytes) {
-  if (bytes > most_bytes_) throw std::logic_error("an exchange of more than was said at its beginning");
+  if (bytes > most_bytes_)
+    throw std::logic_error("a rank exchanges more bytes than the maximum given at construction");
   const auto ranks = static_cast<std::size_t>(communicator_.ranks());
   std::memcpy(host_.data(), own, bytes);
   communicator_.or_abort([&] {
     GOODPUT_CUDA(cudaMemcpyAsync(own_.data(), host_.data(), bytes, cudaMemcpyHostToDevice, stream_.get()));
   });
-  communicator_.group("an exchange of facts", [&](ncclComm_t comm) {
+  communicator_.group("the exchange of results", [&](ncclComm_t comm) {
     GOODPUT_NCCL_CALL(ncclAllGather(own_.data(), all_.data(), bytes, ncclUint8, comm, stream_.get()));
   });
   communicator_.or_abort([&] {

@@ -27,7 +27,7 @@ class CollectiveExchange {
 
   template <class Fact>
   [[nodiscard]] std::vector<Fact> gather(const Fact& own) {
-    static_assert(std::is_trivially_copyable_v<Fact>, "it is sent as it is");
+    static_assert(std::is_trivially_copyable_v<Fact>, "facts are sent as raw bytes");
     std::vector<Fact> all;
     for (const std::string& bytes : gather(&own, sizeof own)) {
       std::memcpy(&all.emplace_back(), bytes.data(), sizeof own);

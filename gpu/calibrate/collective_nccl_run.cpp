@@ -122,7 +122,7 @@ class CollectiveCalibration {
     try {
       std::rethrow_exception(broken_);
     } catch (const std::exception& error) {
-      add_note("collectives ended: " + std::string(error.what()));
+      add_note("collectives were aborted: " + std::string(error.what()));
     }
     if (is_first_) of_rank_0_.save();
   }

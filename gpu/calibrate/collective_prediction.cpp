@@ -76,10 +76,11 @@ std::vector<std::string> collective_predictions(const MeasuredPoints& points) {
     }
     if (worst == nullptr) continue;
     char text[200];
-    std::snprintf(text, sizeof text,
-                  "%s: %d ranks predicted from %d and %d: %.1f %% off in the mean, %+.1f %% at worst (%s)",
-                  name_of(op), kPredicted, kFew, kMore, 100 * sum / count, 100 * worst->error(),
-                  bytes_text(worst->bytes).c_str());
+    std::snprintf(
+        text, sizeof text,
+        "%s: prediction for %d ranks from %d and %d: %.1f %% off on average, %+.1f %% at worst (%s)",
+        name_of(op), kPredicted, kFew, kMore, 100 * sum / count, 100 * worst->error(),
+        bytes_text(worst->bytes).c_str());
     lines.emplace_back(text);
   }
   return lines;

@@ -23,8 +23,8 @@ int take_device(const RankProcess& process) {
   if (search.count == 0) throw std::runtime_error(search.why_none);
   const std::int32_t device = search.count == 1 ? 0 : process.local_rank();
   if (device >= search.count) {
-    throw std::runtime_error("this is process " + std::to_string(device) + " of its machine, which has " +
-                             std::to_string(search.count) + " GPUs: start one a GPU");
+    throw std::runtime_error("this is local process " + std::to_string(device) + " of a machine that has " +
+                             std::to_string(search.count) + " GPUs: start one process per GPU");
   }
   GOODPUT_CUDA(cudaSetDevice(device));
   return search.count;

@@ -80,8 +80,8 @@ CollectiveGroups collective_groups(const std::vector<std::string>& hosts) {
     const auto [least, most] = std::minmax_element(counts.begin(), counts.end());
     if (*least != *most) {
       found.notes.push_back("left out: collectives of " + std::to_string(ranks) +
-                            " ranks: " + std::to_string(*least) + " are in one node, " +
-                            std::to_string(*most) + " in another");
+                            " ranks: " + std::to_string(*least) + " are on one node, " +
+                            std::to_string(*most) + " on another");
     } else {
       found.groups.push_back({ranks, counts.size() == 1 ? std::nullopt : std::optional(*least)});
     }

@@ -5,7 +5,7 @@ namespace goodput::gpu::calibrate {
 namespace {
 
 constexpr const char* kNoHeader =
-    "no NCCL: this program was built without its header; build it again with -DNCCL_ROOT=/path";
+    "no NCCL: this program was built without the NCCL header; rebuild it with -DNCCL_ROOT=/path";
 
 }  // namespace
 

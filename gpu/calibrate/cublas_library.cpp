@@ -124,7 +124,7 @@ MatmulSearch find_matmul() {
   CublasFunctions found;
   const std::string problem = find_lt(found);
   if (!problem.empty()) {
-    return {"", "no cuBLAS: " + problem + "; install that of CUDA " + std::to_string(CUBLAS_VER_MAJOR) +
+    return {"", "no cuBLAS: " + problem + "; install the cuBLAS of CUDA " + std::to_string(CUBLAS_VER_MAJOR) +
                     ", or add its folder to LD_LIBRARY_PATH"};
   }
   find_grouped(found);

@@ -38,7 +38,7 @@ int open_alone(const std::string& path) {
   struct stat status {};
   if (fstat(file, &status) != 0 || !S_ISREG(status.st_mode)) {
     close(file);
-    refuse_journal(path, "is no regular file");
+    refuse_journal(path, "is not a regular file");
   }
   // A program that was killed holds it for a moment longer.
   for (int tries = 0; tries < 20; ++tries) {
@@ -110,7 +110,7 @@ Journal::Journal(std::string path, JournalStart start, const JsonValue& header)
   try {
     const std::string content = read_whole(path_, file_);
     if (start == JournalStart::kNew && !content.empty())
-      refuse_journal(path_, "is there already: --resume goes on with it, or remove it to begin anew");
+      refuse_journal(path_, "already exists; continue it with --resume, or remove it to start over");
     content.empty() ? begin() : resume(content);
   } catch (...) {
     if (!was_there) static_cast<void>(unlink(path_.c_str()));
@@ -140,8 +140,8 @@ void Journal::resume(const std::string& content) {
     if (number > 1) return kept_.push_back(parse_record(line));
     const JsonValue there = parse_json(line);
     if (const std::string differs = differences(there, header_); !differs.empty())
-      throw std::invalid_argument("is of another calibration: " + differs +
-                                  "; remove it to begin anew, or give another --out");
+      throw std::invalid_argument("belongs to a different calibration: " + differs +
+                                  "; remove it to start over, or use a different --out");
     header_ = there;
   });
 }

@@ -20,7 +20,7 @@ class JsonReader {
   JsonValue document() {
     JsonValue value = read_value(0);
     skip_space();
-    if (at_ != text_.size()) fail("more behind the value");
+    if (at_ != text_.size()) fail("unexpected text after the value");
     return value;
   }
 
@@ -39,7 +39,7 @@ class JsonReader {
     return true;
   }
   void expect(char wanted) {
-    if (!take(wanted)) fail(std::string("no '") + wanted + "'");
+    if (!take(wanted)) fail(std::string("expected '") + wanted + "'");
   }
   bool take_word(std::string_view word) {
     if (text_.substr(at_, word.size()) != word) return false;
@@ -48,7 +48,7 @@ class JsonReader {
   }
 
   JsonValue read_value(int depth) {
-    if (depth > kMostDepth) fail("too deep");
+    if (depth > kMostDepth) fail("nested too deeply");
     skip_space();
     switch (peek()) {
       case '{':
@@ -91,15 +91,15 @@ class JsonReader {
     const std::string digits(text_.substr(at_, end == std::string_view::npos ? end : end - at_));
     char* stopped = nullptr;
     const double number = std::strtod(digits.c_str(), &stopped);
-    if (digits.empty() || *stopped != '\0' || !std::isfinite(number)) fail("no value");
+    if (digits.empty() || *stopped != '\0' || !std::isfinite(number)) fail("expected a value");
     at_ += digits.size();
     return JsonValue(number);
   }
   std::string read_text() {
-    if (peek() != '"') fail("no '\"'");
+    if (peek() != '"') fail("expected '\"'");
     std::string text;
     for (++at_; peek() != '"'; ++at_) {
-      if (at_ >= text_.size()) fail("a text without an end");
+      if (at_ >= text_.size()) fail("unterminated string");
       text += peek() == '\\' ? read_escape() : std::string(1, peek());
     }
     ++at_;
@@ -112,10 +112,10 @@ class JsonReader {
     ++at_;
     if (const std::size_t which = kNames.find(peek()); peek() != '\0' && which != std::string_view::npos)
       return {kMeant[which]};
-    if (peek() != 'u' || at_ + 4 >= text_.size()) fail("no such escape");
+    if (peek() != 'u' || at_ + 4 >= text_.size()) fail("unknown escape sequence");
     std::uint32_t code = 0;
     const char* const digits = text_.data() + at_ + 1;
-    if (std::from_chars(digits, digits + 4, code, 16).ptr != digits + 4) fail("no such escape");
+    if (std::from_chars(digits, digits + 4, code, 16).ptr != digits + 4) fail("unknown escape sequence");
     at_ += 4;
     return utf8(code);
   }
@@ -158,7 +158,7 @@ struct ContentWriter {
 template <class T>
 const T& JsonValue::as(const char* wanted) const {
   const T* const content = std::get_if<T>(&content_);
-  if (content == nullptr) throw std::invalid_argument(std::string("want ") + wanted);
+  if (content == nullptr) throw std::invalid_argument(std::string("expected ") + wanted);
   return *content;
 }
 template const bool& JsonValue::as(const char*) const;
@@ -176,7 +176,7 @@ const JsonValue* JsonValue::find(std::string_view member) const {
 
 const JsonValue& JsonValue::at(std::string_view member) const {
   const JsonValue* const value = find(member);
-  if (value == nullptr) throw std::invalid_argument("no '" + std::string(member) + "'");
+  if (value == nullptr) throw std::invalid_argument("'" + std::string(member) + "' is missing");
   return *value;
 }
 

@@ -21,7 +21,7 @@ class JsonValue {
 
   [[nodiscard]] bool boolean() const { return as<bool>("true or false"); }
   [[nodiscard]] double number() const { return as<double>("a number"); }
-  [[nodiscard]] const std::string& text() const { return as<std::string>("a text"); }
+  [[nodiscard]] const std::string& text() const { return as<std::string>("a string"); }
   [[nodiscard]] const Array& array() const { return as<Array>("an array"); }
   [[nodiscard]] const Object& object() const { return as<Object>("an object"); }
   [[nodiscard]] const Content& content() const { return content_; }

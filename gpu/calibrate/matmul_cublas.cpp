@@ -119,7 +119,7 @@ void Gemm::State::ask(const GemmShape& shape, int most) {
       cublasLtMatmulAlgoGetHeuristic(lt_handle(), product.get(), b.get(), a.get(), y.get(), y.get(),
                                      preference.get(), most, answers.data(), &found);
   if (status == CUBLAS_STATUS_NOT_SUPPORTED || (status == CUBLAS_STATUS_SUCCESS && found == 0))
-    throw MatmulError("cublasLtMatmul has no answer for " + text_of(shape));
+    throw MatmulError("cublasLtMatmul has no algorithm for " + text_of(shape));
   check_cublas(status, "cublasLtMatmulAlgoGetHeuristic for " + text_of(shape));
   answers.resize(static_cast<std::size_t>(found));
 }

@@ -9,7 +9,7 @@ namespace {
 
 std::string moved_text(const SentinelTime& now, double before_us) {
   char text[200];
-  std::snprintf(text, sizeof text, "sentinel %s went from %.4g to %.4g us (%+.1f %%)", now.name.c_str(),
+  std::snprintf(text, sizeof text, "sentinel %s moved from %.4g to %.4g us (%+.1f %%)", now.name.c_str(),
                 before_us, now.median_us, 100 * (now.median_us / before_us - 1));
   return text;
 }
@@ -81,7 +81,7 @@ void MeasuredPoints::add_sentinels(const SentinelRecord& record) {
     if (is_first || !has_moved(before->second, time.median_us)) continue;
     moved = true;
     notes_.push_back(moved_text(time, before->second) + "; " + std::to_string(since_sentinels_.size()) +
-                     " visits since the last look are to be done again");
+                     " visits since the last sentinel check will be repeated");
   }
   if (moved) {
     // All of them, or one that has crept up would count twice.

@@ -120,7 +120,7 @@ struct NormSize {
 inline void check_norm_rows(const NormShape& shape, std::initializer_list<const void*> addresses) {
   if (shape.hidden <= 0 || shape.hidden % kOfVector != 0 || shape.hidden > kMostNormHidden) {
     throw std::invalid_argument("norm: a row has " + std::to_string(shape.hidden) +
-                                " elements, must have a multiple of 8, at most " +
+                                " elements; it must have a multiple of 8, at most " +
                                 std::to_string(kMostNormHidden));
   }
   for (const void* address : addresses) {

@@ -22,7 +22,7 @@ void check_ranks(std::int32_t ranks, int gpus) {
   if (ranks <= gpus) return;
   throw std::invalid_argument("--ranks is " + std::to_string(ranks) + ", but " +
                               (gpus == 1 ? "there is 1 GPU" : "there are " + std::to_string(gpus) + " GPUs") +
-                              ": one a rank, for ranks that share one have no times");
+                              ": each rank needs its own GPU, because ranks that share one cannot be timed");
 }
 
 // Why there will be no collectives; "" where there will, or none are wanted.
@@ -30,7 +30,8 @@ std::string why_no_collectives(const StageRequest& request, int gpus) {
   if (!wants_collectives(request.options)) return "";
   if (request.nccl.empty()) return "no collectives: " + request.no_nccl;
   const std::int32_t ranks = request.options.ranks != 0 ? request.options.ranks : gpus;
-  return ranks < 2 ? "no collectives: there is one GPU, and one rank's are copies" : "";
+  return ranks < 2 ? "no collectives: there is only one GPU, and collectives of a single rank are copies"
+                   : "";
 }
 
 // What a part of a GPU (MIG) or a smaller one has no memory for says nothing of the others.
@@ -41,7 +42,7 @@ Visit visit_if_it_fits(const SweepPoint& point, PointMeasurer& measurer, Checkin
     if (error.code() == cudaErrorMemoryAllocation) throw PointLeftOut(error.what());
     throw;
   } catch (const std::bad_alloc&) {
-    throw PointLeftOut("no host memory");
+    throw PointLeftOut("out of host memory");
   }
 }
 

@@ -66,12 +66,12 @@ void write_record(const NoteRecord& record, bench::JsonWriter& json) {
 std::int64_t whole(const JsonValue& value, double least) {
   const double number = value.number();
   if (number < least || number > 9e15 || number != std::floor(number))
-    throw std::invalid_argument("want a whole number");
+    throw std::invalid_argument("expected a whole number");
   return static_cast<std::int64_t>(number);
 }
 
 double positive(const JsonValue& value) {
-  if (!(value.number() > 0)) throw std::invalid_argument("want a number above 0");
+  if (!(value.number() > 0)) throw std::invalid_argument("expected a number above 0");
   return value.number();
 }
 
@@ -141,7 +141,7 @@ bool take_name(const std::string& name, const JsonValue& value, VisitRecord& rec
 void take_member(const std::string& name, const JsonValue& value, VisitRecord& record) {
   if (take_name(name, value, record) || take_time(name, value, record.visit)) return;
   if (is_size(name)) {
-    if (!record.key.size_name.empty()) throw std::invalid_argument("another size");
+    if (!record.key.size_name.empty()) throw std::invalid_argument("there is already a size");
     record.key.size_name = name;
     record.key.size = whole(value, 1);
   } else if (name == "ceiling" || name == "amount") {
@@ -149,7 +149,7 @@ void take_member(const std::string& name, const JsonValue& value, VisitRecord& r
     name == "ceiling" ? void(record.ceiling->name = value.text())
                       : void(record.ceiling->amount = positive(value));
   } else {
-    throw std::invalid_argument("no such member");
+    throw std::invalid_argument("unknown member");
   }
 }
 
@@ -188,7 +188,7 @@ Record parse_record(std::string_view line) {
   if (const JsonValue* const visit = value.find("visit")) return parse_visit(*visit);
   if (const JsonValue* const sentinels = value.find("sentinels")) return parse_sentinels(*sentinels);
   if (const JsonValue* const note = value.find("note")) return NoteRecord{note->text()};
-  throw std::invalid_argument("neither a visit nor sentinels nor a note");
+  throw std::invalid_argument("expected a visit, sentinels or a note");
 }
 
 }  // namespace goodput::gpu::calibrate

@@ -99,9 +99,10 @@ std::string list_text(const std::vector<Sweep>& sweeps, int rounds) {
     }
   }
   char sum[200];
-  std::snprintf(sum, sizeof sum,
-                "%5d %8.1f  all %d tables in %d rounds, sentinels and a third round of some included\n",
-                points, estimate_s(sweeps, rounds), tables, rounds);
+  std::snprintf(
+      sum, sizeof sum,
+      "%5d %8.1f  all %d tables in %d rounds, including sentinels and a third round of some points\n", points,
+      estimate_s(sweeps, rounds), tables, rounds);
   return text + sum;
 }
 

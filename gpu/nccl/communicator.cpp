@@ -26,7 +26,7 @@ UniqueId make_id() {
   ncclUniqueId id;
   GOODPUT_NCCL_CALL(ncclGetUniqueId(&id));
   UniqueId bytes;
-  static_assert(sizeof id == std::tuple_size_v<UniqueId>, "NCCL's id is as large as a UniqueId");
+  static_assert(sizeof id == std::tuple_size_v<UniqueId>, "a UniqueId must be as large as the id of NCCL");
   std::memcpy(bytes.data(), &id, sizeof id);
   return bytes;
 }
@@ -145,14 +145,14 @@ void Communicator::close() {
   ended_ =
       call_apart([destroyed, comm = std::exchange(comm_, nullptr)] { *destroyed = ncclCommDestroy(comm); });
   if (ended_.wait_for(deadline_) != std::future_status::ready) {
-    throw DeadlineError(name() + ": NCCL has not ended it after " + std::to_string(deadline_.count()) +
+    throw DeadlineError(name() + ": NCCL did not destroy it within " + std::to_string(deadline_.count()) +
                         " ms");
   }
   if (*destroyed != ncclSuccess) throw NcclError(*destroyed, name() + ": ncclCommDestroy");
 }
 
 void Communicator::check_open() const {
-  if (comm_ == nullptr) throw std::logic_error(name() + " cannot be used any more: " + why_ended_);
+  if (comm_ == nullptr) throw std::logic_error(name() + " can no longer be used: " + why_ended_);
 }
 
 ncclResult_t Communicator::state() const {
@@ -191,8 +191,8 @@ void Communicator::check_peers(Clock::time_point began, bool ask_process) const 
     if (const std::string lost = process_.lost(); !lost.empty()) throw LostRank(lost);
   }
   if (Clock::now() - began > deadline_) {
-    throw DeadlineError(name() + ": " + what_ + " has not ended after " + std::to_string(deadline_.count()) +
-                        " ms: another rank hangs, or does something else; it is aborted");
+    throw DeadlineError(name() + ": " + what_ + " did not end within " + std::to_string(deadline_.count()) +
+                        " ms: another rank hangs or does something else; the operation was aborted");
   }
 }
 
@@ -210,7 +210,7 @@ void Communicator::or_abort(const std::function<void()>& step) {
     abort();
     throw;
   } catch (...) {
-    why_ended_ = "an exception that is no std::exception";
+    why_ended_ = "an exception that is not a std::exception";
     abort();
     throw;
   }

@@ -54,8 +54,8 @@ std::string names_of(const Starter& starter) {
 Starter RankEnvironment::starter() const {
   const bool is_torchrun = has_any(kTorchrun);
   if (!is_torchrun && !has_any(kSlurm)) {
-    throw RankError("which rank this is is not known: start it by torchrun, which sets " +
-                    names_of(kTorchrun) + ", or by srun, which sets " + names_of(kSlurm));
+    throw RankError("the rank of this process is unknown: start it with torchrun, which sets " +
+                    names_of(kTorchrun) + ", or with srun, which sets " + names_of(kSlurm));
   }
   const Starter starter = is_torchrun ? kTorchrun : kSlurm;
   for (const char* const name : {starter.rank, starter.ranks, starter.local_rank}) {
@@ -70,8 +70,8 @@ std::int32_t RankEnvironment::number(const char* name, std::int32_t least) const
   std::int32_t number = -1;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
   if (error == std::errc() && end == text.data() + text.size() && number >= least) return number;
-  throw RankError(std::string(name) + " is '" + text + "', must be a number from " + std::to_string(least) +
-                  " on");
+  throw RankError(std::string(name) + " must be a whole number of at least " + std::to_string(least) +
+                  ", not '" + text + "'");
 }
 
 // A job that Slurm starts again keeps its number. torchrun has "none" for a run without --rdzv-id, and then
@@ -124,12 +124,12 @@ class EnvironmentRank final : public RankProcess {
     for (const auto& [name, number] :
          {std::pair(starter.rank, rank_), std::pair(starter.local_rank, local_rank_)}) {
       if (number < ranks_) continue;
-      throw RankError(std::string(name) + " is " + std::to_string(number) + ", must be less than " +
-                      starter.ranks + ", which is " + std::to_string(ranks_));
+      throw RankError(std::string(name) + " must be less than " + starter.ranks + " (" +
+                      std::to_string(ranks_) + "), not " + std::to_string(number));
     }
     if (options.id_file.empty()) {
       throw RankError(
-          "no id file is named: name one in a folder that all ranks can see, of every run its own");
+          "no id file is given: give one in a folder that all ranks can see, a different one for every run");
     }
   }
 

@@ -20,7 +20,7 @@ namespace {
 
 constexpr std::string_view kMagic = "goodput-nccl-id 1 ";
 constexpr std::string_view kEnd = "end";
-constexpr std::string_view kRemedy = "; remove it, or give every run a file of its own";
+constexpr std::string_view kRemedy = "; remove it, or use a different file for every run";
 constexpr std::string_view kDigits = "0123456789abcdef";
 // A cluster of readers asks the server of a shared folder this often.
 constexpr std::chrono::milliseconds kBetweenReads{50};
@@ -119,8 +119,9 @@ void IdFile::write(const UniqueId& id) {
   is_ours_ = is_linked || (stat(beside.c_str(), &status) == 0 && status.st_nlink == 2);
   unlink(beside.c_str());
   if (is_ours_) return;
-  if (why != EEXIST) fail(std::string("cannot be made: ") + std::strerror(why) + "; name another folder");
-  fail("is there already: a run that was killed has left it, or another run uses it" + std::string(kRemedy));
+  if (why != EEXIST)
+    fail(std::string("cannot be created: ") + std::strerror(why) + "; use a different folder");
+  fail("already exists: a run that was killed left it behind, or another run uses it" + std::string(kRemedy));
 }
 
 std::string IdFile::write_beside(const std::string& text) const {
@@ -130,7 +131,7 @@ std::string IdFile::write_beside(const std::string& text) const {
   const int why = errno;
   if (file.get() >= 0) unlink(beside.c_str());
   fail(std::string("cannot be written: ") + std::strerror(why) +
-       "; name a folder that all ranks can write to");
+       "; use a folder that all ranks can write to");
 }
 
 UniqueId IdFile::wait() const {
@@ -146,7 +147,7 @@ UniqueId IdFile::wait() const {
     }
     if (std::chrono::steady_clock::now() - begin >= deadline_) {
       fail("was not written by rank 0 within " + std::to_string(deadline_.count()) +
-           " ms: is it running, and is the file in a folder that all ranks can see?");
+           " ms; check that rank 0 is running and that all ranks can see the folder of the file");
     }
     std::this_thread::sleep_for(kBetweenReads);
   }
@@ -158,11 +159,11 @@ UniqueId IdFile::id_in(const std::string& text) const {
   std::string hex;
   std::string end;
   std::getline(lines, first);
-  if (first.rfind(kMagic, 0) != 0) fail("is no id file" + std::string(kRemedy));
+  if (first.rfind(kMagic, 0) != 0) fail("is not an id file" + std::string(kRemedy));
   std::getline(lines, hex);
   std::getline(lines, end);
   const std::optional<UniqueId> id = from_hexadecimal(hex);
-  if (!id || end != kEnd) fail("is cut" + std::string(kRemedy));
+  if (!id || end != kEnd) fail("is truncated" + std::string(kRemedy));
   check_head(first);
   return *id;
 }
@@ -176,16 +177,16 @@ void IdFile::check_head(const std::string& line) const {
   std::string run;
   words >> ranks_word >> ranks >> run_word >> run;
   if (run != run_.text) {
-    fail("is of run " + run + ", and this is run " + run_.text + std::string(kRemedy));
+    fail("belongs to run " + run + ", but this is run " + run_.text + std::string(kRemedy));
   }
-  fail("is for " + ranks + " ranks, and here are " + std::to_string(ranks_) + std::string(kRemedy));
+  fail("is for " + ranks + " ranks, but this run has " + std::to_string(ranks_) + std::string(kRemedy));
 }
 
 void IdFile::check_age(std::time_t written) const {
   const std::chrono::seconds age(began_ - written);  // of two whole seconds: up to 1 s more than it is
   if (run_.is_unique || age <= deadline_ + std::chrono::seconds(1)) return;
-  fail("is an earlier run's: it was written " + std::to_string(age.count()) + " s before this rank began" +
-       std::string(kRemedy));
+  fail("belongs to an earlier run: it was written " + std::to_string(age.count()) +
+       " s before this rank started" + std::string(kRemedy));
 }
 
 void IdFile::remove() {

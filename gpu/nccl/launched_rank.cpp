@@ -60,8 +60,8 @@ UniqueId LaunchedRank::share(const std::function<UniqueId()>& make) {
     check_lost();
     if (id_) return *id_;
     if (std::chrono::steady_clock::now() - began >= options_.share_deadline) {
-      throw RankError("rank 0 has made no id within " + std::to_string(options_.share_deadline.count()) +
-                      " ms: does it hang?");
+      throw RankError("rank 0 did not create an id within " +
+                      std::to_string(options_.share_deadline.count()) + " ms; it may hang");
     }
     channel_.wait(kBetweenLooks);
   }
@@ -101,7 +101,7 @@ int LaunchedRank::run(const std::function<void(RankProcess&)>& body) noexcept {
   } catch (const std::exception& error) {
     channel_.send(RankWord::kFailed, one_line(error.what()));
   } catch (...) {
-    channel_.send(RankWord::kFailed, "an exception that is no std::exception");
+    channel_.send(RankWord::kFailed, "an exception that is not a std::exception");
   }
   flush_output();
   return 1;

@@ -6,7 +6,7 @@
 #include <nccl.h>
 
 #if NCCL_VERSION_CODE < 21900
-#error "nccl.h is older than NCCL 2.19: say where a later one is, by -DNCCL_ROOT=/path"
+#error "nccl.h is older than NCCL 2.19; set -DNCCL_ROOT=/path to use a newer one"
 #endif
 
 namespace goodput::gpu {
@@ -98,7 +98,7 @@ NcclSearch load_nccl() {
   const std::string no_version = SymbolSearch(library).find("ncclGetVersion", found.get_version).problem();
   if (!no_version.empty()) return {0, no_version};
   int version = 0;
-  if (found.get_version(&version) != ncclSuccess) return {0, "libnccl.so.2 does not know its version"};
+  if (found.get_version(&version) != ncclSuccess) return {0, "libnccl.so.2 does not report its version"};
   NcclSearch search{version, find_functions(library, found)};
   if (usable_nccl(search).why_none.empty()) loaded_functions() = found;
   return search;

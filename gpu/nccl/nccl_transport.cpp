@@ -27,8 +27,8 @@ void for_each_message(const std::int32_t* rows, std::int32_t ranks, std::size_t 
 
 void NcclTransport::check_part(std::size_t parts) const {
   if (parts == 1) return;
-  throw std::invalid_argument("NCCL transport: " + std::to_string(parts) + " parts of the one rank " +
-                              std::to_string(communicator_.rank()));
+  throw std::invalid_argument("NCCL transport: " + std::to_string(parts) +
+                              " parts, but only one local rank, " + std::to_string(communicator_.rank()));
 }
 
 void NcclTransport::check_rows(const RowExchange& part) const {
@@ -40,7 +40,7 @@ void NcclTransport::check_rows(const RowExchange& part) const {
   }
   if (part.send_rows[me] == part.receive_rows[me]) return;
   throw std::logic_error("NCCL transport: rank " + std::to_string(me) + " sends " +
-                         std::to_string(part.send_rows[me]) + " rows to itself and expects " +
+                         std::to_string(part.send_rows[me]) + " rows to itself but expects " +
                          std::to_string(part.receive_rows[me]));
 }
 

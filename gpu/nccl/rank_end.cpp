@@ -91,11 +91,11 @@ std::string message_of(const std::vector<RankEnd>& ends) {
     message += (i == 0 ? "" : "; ") + rank_list(causes[i].ranks) + ": " + causes[i].text;
   }
   if (causes.size() > kToldCauses) {
-    message += "; " + std::to_string(causes.size() - kToldCauses) + " more errors of other ranks";
+    message += "; " + std::to_string(causes.size() - kToldCauses) + " more errors on other ranks";
   }
   if (!followed.empty()) {
     std::sort(followed.begin(), followed.end());
-    message += "; " + rank_list(followed) + " ended because of it";
+    message += "; " + rank_list(followed) + " ended as a consequence";
   }
   return message;
 }

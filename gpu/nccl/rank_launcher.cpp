@@ -96,7 +96,7 @@ void Launch::fork_all(const std::function<void(RankProcess&)>& body) {
 
 void Launch::fork_one(const std::function<void(RankProcess&)>& body) {
   auto channel = RankChannel::make_pair();
-  if (!channel) cannot_start("no socket for it", "allow more open files (ulimit -n)");
+  if (!channel) cannot_start("cannot create a socket for it", "allow more open files (ulimit -n)");
   auto& [here, there] = *channel;
   const pid_t launcher = getpid();
   const auto rank = static_cast<std::int32_t>(ranks_.size());
@@ -199,7 +199,7 @@ void Launch::reap(ForkedRank& rank) {
   } else if (rank.said != RankWord::kDone) {
     const std::string error = WIFSIGNALED(status) || WEXITSTATUS(status) != 0
                                   ? text_of_status(status)
-                                  : "exit code 0 before it was done";
+                                  : "exit code 0 before it finished";
     finish(rank, error, name + (WIFSIGNALED(status) ? " was " : " ended with ") + error);
   } else if (!rank.is_sharing) {
     if (!unshared_) unshared_ = static_cast<std::size_t>(number(rank));
@@ -232,9 +232,9 @@ void Launch::check_deadlines() {
   const LaunchClock::time_point now = LaunchClock::now();
   if (killed_ && now - *killed_ >= kDying) return give_up();
   if (first_failure_ && now - *first_failure_ >= options_.grace) {
-    kill_all("killed " + std::to_string(options_.grace.count()) + " ms after another rank had failed");
+    kill_all("killed " + std::to_string(options_.grace.count()) + " ms after another rank failed");
   } else if (options_.limit > milliseconds(0) && now - began_ >= options_.limit) {
-    kill_all("killed after " + std::to_string(options_.limit.count()) + " ms, the limit of all ranks");
+    kill_all("killed after " + std::to_string(options_.limit.count()) + " ms, the time limit for all ranks");
   }
 }
 
@@ -251,7 +251,7 @@ void Launch::give_up() {
   for (ForkedRank& rank : ranks_) {
     if (rank.is_over) continue;
     rank.is_over = true;
-    rank.why_killed += ", and has not ended: a driver does not answer it";
+    rank.why_killed += ", but has not ended: a driver does not respond";
     finish(rank, "", "");
   }
 }
@@ -285,8 +285,8 @@ class DefaultChildSignal {
 
 std::vector<RankEnd> run_ranks(const LaunchOptions& options, const std::function<void(RankProcess&)>& body) {
   if (options.ranks < 1 || options.ranks > kMaxLaunchedRanks) {
-    throw RankError(std::to_string(options.ranks) + " ranks, must be 1 to " +
-                    std::to_string(kMaxLaunchedRanks));
+    throw RankError("the number of ranks must be from 1 to " + std::to_string(kMaxLaunchedRanks) + ", not " +
+                    std::to_string(options.ranks));
   }
   const DefaultChildSignal child_signal;
   Launch launch(options);

@@ -43,7 +43,7 @@ struct RankEnd {
                                              const std::function<void(RankProcess&)>& body);
 
 // "": all is well. Else one line with the causes, equal ones once: "rank 2: killed by signal 9 (SIGKILL);
-// ranks 0, 1, 3 ended because of it", "ranks 0 to 3: 4 ranks, but 1 GPU"
+// ranks 0, 1, 3 ended as a consequence", "ranks 0 to 3: 4 ranks, but 1 GPU"
 [[nodiscard]] std::string message_of(const std::vector<RankEnd>& ends);
 
 }  // namespace goodput::gpu

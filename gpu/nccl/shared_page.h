@@ -11,7 +11,8 @@ namespace goodput::gpu {
 
 template <class T>
 class SharedPage {
-  static_assert(std::is_trivially_destructible_v<T>, "nobody could say when it is destroyed");
+  static_assert(std::is_trivially_destructible_v<T>,
+                "the type must be trivially destructible because no process owns the value");
 
  public:
   SharedPage()

@@ -40,9 +40,9 @@ std::string name_of(const StateTransfer& transfer) {
 void check(const StateTransfer& transfer, std::int32_t ranks) {
   const auto exists = [&](std::int32_t rank) { return rank >= 0 && rank < ranks; };
   if (!exists(transfer.from) || !exists(transfer.to)) {
-    refuse(transfer, "is between ranks that do not exist: there are " + std::to_string(ranks));
+    refuse(transfer, "refers to a rank that does not exist: the number of ranks is " + std::to_string(ranks));
   }
-  if (transfer.from == transfer.to) refuse(transfer, "stays where it is");
+  if (transfer.from == transfer.to) refuse(transfer, "has the same source and destination rank");
   if (transfer.bytes <= 0) refuse(transfer, "has " + std::to_string(transfer.bytes) + " bytes");
 }
 
@@ -54,7 +54,7 @@ Parcels parcels_of(const std::vector<StateTransfer>& transfers, const Communicat
     const bool is_sent = transfer.from == communicator.rank();
     if (!is_sent && transfer.to != communicator.rank()) continue;
     auto* const place = static_cast<unsigned char*>(place_of(transfer));
-    if (place == nullptr) refuse(transfer, "has no place on rank " + std::to_string(communicator.rank()));
+    if (place == nullptr) refuse(transfer, "has no memory on rank " + std::to_string(communicator.rank()));
     if (is_sent) {
       parcels.sent.push_back({&transfer, transfer.to, place});
     } else {
@@ -93,7 +93,7 @@ void check_places(const Parcels& parcels) {
     const Range* const other = range.is_written ? furthest : furthest_written;
     if (other != nullptr && other->end > range.begin) {
       refuse(*(range.is_written ? range : *other).transfer,
-             "is to be written over " + name_of(*(range.is_written ? *other : range).transfer));
+             "would overwrite " + name_of(*(range.is_written ? *other : range).transfer));
     }
     if (furthest == nullptr || range.end > furthest->end) furthest = &range;
     if (range.is_written) furthest_written = &range;
@@ -160,7 +160,7 @@ void check_alike(Communicator& communicator, const std::vector<StateTransfer>& t
                                                   [&](std::uint64_t sum) { return sum != sums.data()[0]; });
   if (other == sums.data() + ranks) return;
   throw MigrationError("migration: rank " + std::to_string(other - sums.data()) +
-                       " has another list of transfers than rank 0");
+                       " has a different list of transfers than rank 0");
 }
 
 // Calls `visit(peer, first, count)` for the parcels of every peer.
@@ -205,8 +205,8 @@ void check_arrived(const std::vector<Parcel>& received, const std::uint64_t* sen
   }
   if (wrong == 0) return;
   throw MigrationError("migration: " + name_of(*received[first].transfer) +
-                       " did not arrive as it was sent (checksums differ)" +
-                       (wrong == 1 ? "" : ", nor did " + std::to_string(wrong - 1) + " more"));
+                       " was corrupted in transit (checksums differ)" +
+                       (wrong == 1 ? "" : ", in addition to " + std::to_string(wrong - 1) + " more"));
 }
 
 }  // namespace

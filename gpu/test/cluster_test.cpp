@@ -104,7 +104,7 @@ std::string wrong_cluster_of(const DispatchCase& dispatch) {
     case ElementType::kFp32:
       return wrong_cluster<float>(dispatch);
   }
-  return "no such element type";
+  return "unknown element type";
 }
 
 }  // namespace

@@ -39,27 +39,28 @@ std::string wrong_shapes() {
                        [&] { Dispatcher dispatcher(shape, one_each(shape.ranks, shape.experts), 0); });
   };
   DispatchShape huge{1024, 8, 8, 262'144, 8};
-  return first_of({refused({1025, 8, 1, 1, 8}, "ranks is 1025, must be 1 to 1024"),
-                   refused({8, 513, 1, 1, 8}, "experts is 513, must be 1 to 512"),
-                   refused({8, 8, 9, 1, 8}, "top_k is 9, must be 1 to 8"),
-                   refused({8, 8, 0, 1, 8}, "top_k is 0, must be 1 to 8"),
-                   refused({8, 8, 1, -1, 8}, "max_tokens is -1, must be 0 to 2147483647"),
-                   refused({8, 8, 1, 1, 0}, "hidden is 0, must be 1 to 2147483647"),
-                   refused(huge, "ranks * max_tokens * top_k is 2147483648, must be 0 to 2130706432")});
+  return first_of({refused({1025, 8, 1, 1, 8}, "ranks must be from 1 to 1024, not 1025"),
+                   refused({8, 513, 1, 1, 8}, "experts must be from 1 to 512, not 513"),
+                   refused({8, 8, 9, 1, 8}, "top_k must be from 1 to 8, not 9"),
+                   refused({8, 8, 0, 1, 8}, "top_k must be from 1 to 8, not 0"),
+                   refused({8, 8, 1, -1, 8}, "max_tokens must be from 0 to 2147483647, not -1"),
+                   refused({8, 8, 1, 1, 0}, "hidden must be from 1 to 2147483647, not 0"),
+                   refused(huge, "ranks * max_tokens * top_k must be from 0 to 2130706432, not 2147483648")});
 }
 
 std::string wrong_placements() {
   const DispatchShape shape{4, 8, 1, 16, 8};
   return first_of(
-      {refuses_not("dispatch: a placement of 4 ranks x 7 experts for 4 ranks x 8 experts",
-                   [&] { Dispatcher dispatcher(shape, one_each(4, 7), 0); }),
-       refuses_not("dispatch: rank is 4, must be 0 to 3",
+      {refuses_not(
+           "dispatch: the placement is for 4 ranks x 7 experts, but the shape has 4 ranks x 8 experts",
+           [&] { Dispatcher dispatcher(shape, one_each(4, 7), 0); }),
+       refuses_not("dispatch: rank must be from 0 to 3, not 4",
                    [&] { Dispatcher dispatcher(shape, one_each(4, 8), 4); }),
-       refuses_not("placement: 3 numbers of replicas for 2 ranks x 2 experts",
+       refuses_not("placement: 3 replica counts for 2 ranks x 2 experts",
                    [] {
                      static_cast<void>(make_placement(2, 2, {1, 1, 1}));
                    }),
-       refuses_not("placement: rank 1, expert 0: -1 replicas, must be >= 0",
+       refuses_not("placement: rank 1, expert 0: -1 replicas; it must have 0 or more",
                    [] {
                      static_cast<void>(make_placement(2, 2, {1, 1, -1, 1}));
                    }),
@@ -76,9 +77,9 @@ std::string wrong_transport() {
   const std::vector<std::int32_t> first = {1, 0};
   const std::vector<std::int32_t> none = {0, 0};
   return first_of(
-      {refuses_not("virtual transport: ranks is 1025, must be 1 to 1024",
+      {refuses_not("virtual transport: ranks must be from 1 to 1024, not 1025",
                    [] { VirtualTransport transport(1025); }),
-       refuses_not("virtual transport: 1 parts of 2 ranks",
+       refuses_not("virtual transport: 1 parts for 2 ranks",
                    [&] {
                      two.all_gather({{nullptr, nullptr}}, 1, stream.get());
                    }),
@@ -103,7 +104,7 @@ std::string wrong_row_addresses() {
                                [&] { scatter(1, 16, CopyPath::kAuto, device); }),
                    refuses_not("row copy: rows and addresses must be multiples of 2 bytes",
                                [&] { scatter(0, 15, CopyPath::kAuto, device); }),
-                   refuses_not("row copy: bulk copies need rows and addresses of multiples of 16 bytes",
+                   refuses_not("row copy: bulk copies need rows and addresses that are multiples of 16 bytes",
                                [&] {
                                  scatter(8, 16, CopyPath::kBulk, {1, true});
                                }),
@@ -111,17 +112,17 @@ std::string wrong_row_addresses() {
                                [&] {
                                  scatter(0, 16, CopyPath::kBulk, {1, false});
                                }),
-                   refuses_not("row copy: top_k is 9, must be 1 to 8",
+                   refuses_not("row copy: top_k must be from 1 to 8, not 9",
                                [&] {
                                  scatter_rows({bytes.data(), bytes.data() + 2048, 16, 1}, map.data(), 9,
                                               CopyPath::kAuto, device, stream.get());
                                }),
-                   refuses_not("combine: top_k is 0, must be 1 to 8",
+                   refuses_not("combine: top_k must be from 1 to 8, not 0",
                                [&] {
                                  combine_rows({ElementType::kFp32, 4, 1, 0, map.data()}, bytes.data(),
                                               nullptr, bytes.data() + 64, device, stream.get());
                                }),
-                   refuses_not("combine: addresses must be multiples of the size of an element", [&] {
+                   refuses_not("combine: addresses must be multiples of the element size", [&] {
                      combine_rows(floats, bytes.data() + 2, nullptr, bytes.data() + 64, device, stream.get());
                    })});
 }
@@ -170,7 +171,7 @@ RankRun run_rank(const DispatchShape& shape, const HostTables& placement,
 std::string wrong_bad_expert() {
   const RankRun run = run_rank({1, 4, 2, 3, 8}, one_each(1, 4), {3, 0, 5, -1, 0, -2}, {0, 0, 0, 0});
   if (run.counts.bad_slot != 2) return "no problem in slot 2";
-  if (message_of(run.counts) != "slot 2 names an expert that does not exist; -1 drops a choice") {
+  if (message_of(run.counts) != "slot 2 names an expert that does not exist; use -1 to drop a choice") {
     return "the message is: " + message_of(run.counts);
   }
   // Expert 0 comes first in the send buffer: slots 1 and 4; then expert 3: slot 0.
@@ -220,8 +221,8 @@ std::string wrong_lost_expert() {
 std::string wrong_two_problems() {
   const RankRun run = run_rank({1, 2, 1, 4, 8}, make_placement(1, 2, {1, 0}), {7, 1, 1, 0}, {0, 0});
   const std::string expected =
-      "slot 0 names an expert that does not exist; -1 drops a choice; "
-      "expert 1 is lost: tokens are routed to it and no rank hosts it";
+      "slot 0 names an expert that does not exist; use -1 to drop a choice; expert 1 is lost: tokens are "
+      "routed to it and no rank hosts it";
   return message_of(run.counts) == expected ? "" : "the message is: " + message_of(run.counts);
 }
 
@@ -252,14 +253,14 @@ std::string wrong_token_numbers() {
   const DispatchShape shape{1, 2, 2, 4, 8};
   Dispatcher dispatcher(shape, one_each(1, 2), 0);
   const Stream stream;
-  return first_of(
-      {refuses_not("dispatch: 5 tokens, must be 0 to 4", [&] { dispatcher.count(nullptr, 5, stream.get()); }),
-       refuses_not("dispatch: -1 tokens, must be 0 to 4",
-                   [&] { dispatcher.count(nullptr, -1, stream.get()); }),
-       refuses_not("dispatch: 9 received rows, more than any host counts said",
-                   [&] { dispatcher.regroup(nullptr, nullptr, 9, stream.get()); }),
-       refuses_not("dispatch: -1 received rows, more than any host counts said",
-                   [&] { dispatcher.ungroup(nullptr, nullptr, -1, stream.get()); })});
+  return first_of({refuses_not("dispatch: tokens must be from 0 to 4, not 5",
+                               [&] { dispatcher.count(nullptr, 5, stream.get()); }),
+                   refuses_not("dispatch: tokens must be from 0 to 4, not -1",
+                               [&] { dispatcher.count(nullptr, -1, stream.get()); }),
+                   refuses_not("dispatch: 9 received rows are more than any host counts reported",
+                               [&] { dispatcher.regroup(nullptr, nullptr, 9, stream.get()); }),
+                   refuses_not("dispatch: -1 received rows are more than any host counts reported",
+                               [&] { dispatcher.ungroup(nullptr, nullptr, -1, stream.get()); })});
 }
 
 }  // namespace

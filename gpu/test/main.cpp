@@ -14,12 +14,12 @@ namespace {
 
 constexpr int kSkipped = 77;
 constexpr const char* kUsage =
-    "usage: gpu_test [--small] [--only SUBSTRING] [--list]\n"
-    "  --small           fewer and smaller cases: for compute-sanitizer and for the emulator\n"
-    "  --only SUBSTRING  tests with this in their name\n"
-    "  --list            only names\n"
+    "usage: gpu_test [--small] [--only SUBSTRING] [--list]\n  --small           Fewer and smaller cases, for "
+    "compute-sanitizer and the emulator\n  --only SUBSTRING  Only tests whose name contains SUBSTRING\n  "
+    "--list            List the names of the tests\n"
 #if defined(GOODPUT_SIMT)
-    "  --order ORDER     of the threads of a block: ascending, descending or a seed of a random one\n"
+    "  --order ORDER     Order of the threads of a block: ascending, descending or the seed of a random "
+    "order\n"
 #endif
     ;
 
@@ -64,7 +64,7 @@ int run_all(const Options& options) {
   }
   if (options.list) return 0;
   std::printf("%d passed, %d failed", passed, failed);
-  std::printf(skipped == 0 ? "\n" : ", %d skipped: no bulk copies here\n", skipped);
+  std::printf(skipped == 0 ? "\n" : ", %d skipped: this GPU has no bulk copies\n", skipped);
   return failed == 0 && passed > 0 ? 0 : 1;
 }
 
@@ -102,7 +102,7 @@ int main_of(int argc, char** argv) {
 #endif
     } else {
       if (argument != "--help")
-        std::fprintf(stderr, "gpu_test: no such option, or its value is missing or wrong: %s\n",
+        std::fprintf(stderr, "gpu_test: unknown option, or its value is missing or wrong: %s\n",
                      argument.c_str());
       std::fprintf(argument == "--help" ? stdout : stderr, "%s", kUsage);
       return argument == "--help" ? 0 : 1;

@@ -170,7 +170,7 @@ std::string wrong_rows(Dispatcher& dispatcher, const Expected& expected, std::in
     case ElementType::kFp32:
       return wrong_rows<float>(dispatcher, expected, tokens, random, stream);
   }
-  return "no such element type";
+  return "unknown element type";
 }
 
 // What a schedule leaves on the device: memory that is handed out again may still hold the right numbers.

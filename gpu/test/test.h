@@ -15,7 +15,7 @@ struct Test {
   std::function<std::string()> wrong;  // "": passed; kNoBulkCopy: skipped
 };
 
-inline constexpr const char* kNoBulkCopy = "skipped: no bulk copies here";
+inline constexpr const char* kNoBulkCopy = "skipped: this GPU has no bulk copies";
 
 // kSmall is for the sanitizers and the emulator: the same tests with fewer and smaller cases.
 enum class Size { kSmall, kFull };

@@ -121,7 +121,7 @@ class Filling(Measured):
         (self.results / "build.txt").write_text("paths of the machine\n")
         self.write(self.changed(ended="running", points=[]), "dispatch-again.json")
         self.assertEqual(self.run_script(self.results), (
-            0, "docs/measurements/2001-02-03-made-up-9: 3 files; docs/gpu.md: filled in\n"))
+            0, "docs/measurements/2001-02-03-made-up-9: 3 files; docs/gpu.md: updated\n"))
         folder = self.root / "docs/measurements/2001-02-03-made-up-9"
         self.assertEqual(sorted(file.name for file in folder.iterdir()), ["dispatch-again.json", "dispatch.json", "summary.txt"])
         self.assertEqual((folder / "dispatch.json").read_bytes(), (self.results / "dispatch.json").read_bytes())
@@ -222,14 +222,14 @@ class Checking(Measured):
     def test_a_page_without_results_says_not_measured(self):
         self.assertEqual(self.run_script("--check"), (0, ""))
         self.page.write_text(PAGE.replace("| 8 : 1 | not measured |", "| 8 : 1 | Made-Up 9 |"))
-        self.refused("docs/gpu.md:15: has '| 8 : 1 | Made-Up 9 | not measured | not measured | not measured |', docs/measurements "
-                     "says '| 8 : 1 | not measured | not measured | not measured | not measured |'; gpu/measured --renew writes it",
+        self.refused("docs/gpu.md:15: contains '| 8 : 1 | Made-Up 9 | not measured | not measured | not measured |', but docs/measurements "
+                     "gives '| 8 : 1 | not measured | not measured | not measured | not measured |'; run gpu/measured --renew to update it",
                      "--check")
 
     def test_a_figure_copied_by_hand_is_found(self):
         self.add()
         self.page.write_text(self.page.read_text().replace("281.4", "281.3"))
-        self.refused("docs/gpu.md:20: has '| scatter ", "--check")
+        self.refused("docs/gpu.md:20: contains '| scatter ", "--check")
         self.assertEqual(self.run_script("--renew"), (0, ""))
         self.assertEqual(rows(self.page.read_text()), FILLED)
 
@@ -237,26 +237,26 @@ class Checking(Measured):
         self.add()
         folder = self.root / "docs/measurements/2001-02-03-made-up-9"
         folder.rename(folder.with_name("2001-02-04-made-up-9"))
-        self.refused("2001-02-04-made-up-9: holds what 2001-02-03-made-up-9 should", "--check")
+        self.refused("2001-02-04-made-up-9: contains the results of 2001-02-03-made-up-9", "--check")
         (self.root / "docs/measurements/2001-02-04-made-up-9/dispatch.json").unlink()
         self.refused("2001-02-04-made-up-9: there is no dispatch.json", "--check")
 
 
 class Refusing(Measured):
     def test_what_is_no_measurement(self):
-        only = "only what is measured on a GPU goes into docs"
+        only = "only results measured on a GPU may go into the docs"
         self.write(self.changed(tier="emulated"))
-        self.refused(f"dispatch.json: the tier is 'emulated': {only}")
+        self.refused(f"dispatch.json: the tier is 'emulated', but {only}")
         result = self.changed()
         del result["tier"]
         self.write(result)
-        self.refused(f"the tier is None: {only}")
+        self.refused(f"the tier is None, but {only}")
         result = self.changed()
         result["points"][1]["tier"] = "correctness_only"
         self.write(result)
-        self.refused(f"the tier of schedule R=4 E=8 packed is 'correctness_only': {only}")
+        self.refused(f"the tier of schedule R=4 E=8 packed is 'correctness_only', but {only}")
         self.write(self.changed(run={**RESULT["run"], "argv": ["--quick"]}))
-        self.refused("shapes of --quick are too small for figures")
+        self.refused("shapes of --quick are too small for meaningful numbers")
 
     def test_what_is_wrong_anywhere(self):
         result = self.changed()
@@ -277,52 +277,52 @@ class Refusing(Measured):
 
     def test_another_schema(self):
         self.write(self.changed(schema="goodput.dispatch_bench/1"))
-        self.refused("its schema is 'goodput.dispatch_bench/1', must be 'goodput.dispatch_bench/2'")
+        self.refused("the schema must be 'goodput.dispatch_bench/2', not 'goodput.dispatch_bench/1'")
         self.write([1])
-        self.refused("its schema is None")
+        self.refused("the schema must be 'goodput.dispatch_bench/2', not None")
 
     def test_what_is_missing(self):
         result = self.changed()
         del result["points"][0]["sm_mhz"]
         self.write(result)
-        self.refused("dispatch.json: something is missing or of another type: 'sm_mhz'")
+        self.refused("dispatch.json: a member is missing or has the wrong type: 'sm_mhz'")
         self.write(self.changed(points=RESULT["points"][2:]))
         self.refused("dispatch.json: no point was measured")
         self.write(self.changed(run={"date": "yesterday", "argv": []}))
-        self.refused("the date is 'yesterday' and the GPU 'NVIDIA Made-Up 9': no name of a folder comes of that")
+        self.refused("cannot make a folder name from the date 'yesterday' and the GPU 'NVIDIA Made-Up 9'")
         (self.results / "dispatch.json").write_text('{"schema": ')
-        self.refused("dispatch.json: is no JSON: ")
+        self.refused("dispatch.json: is not valid JSON: ")
         (self.results / "dispatch.json").unlink()
         self.refused("results: there is no dispatch.json")
 
     def test_a_gpu_test_that_did_not_pass(self):
         log = self.results / "gpu_test.txt"
         begin = "== gpu_test, 2001-02-03T04:05:06Z\n"
-        passed = begin + "passed scatter\n12 passed, 0 failed, 3 skipped: no bulk copies here\n"
+        passed = begin + "passed scatter\n12 passed, 0 failed, 3 skipped: this GPU has no bulk copies\n"
         failed = begin + "FAILED scatter\n11 passed, 1 failed\n"
         for text in ("", begin, failed, "12 passed, 0 fail", passed + failed, passed + begin + "passed scatter\n"):
             log.write_text(text)
-            self.refused("gpu_test.txt: its last run has no line 'N passed, 0 failed'")
+            self.refused("gpu_test.txt: the last run has no line 'N passed, 0 failed'")
         log.write_text(failed + passed)
         self.add()
 
     def test_what_names_a_machine_or_a_person(self):
         for line, what in (("GPU-01234567-89ab", "a UUID"), ("/home/somebody/x", "a home folder"), ("Serial: 1", "a serial number")):
             (self.results / "nvidia-smi.txt").write_text(f"fine\n{line}\n")
-            self.refused(f"nvidia-smi.txt:2: names {what}, which does not go into docs")
+            self.refused(f"nvidia-smi.txt:2: contains {what}, which must not go into the docs")
 
     def test_a_folder_with_other_content(self):
         self.add()
         (self.results / "summary.txt").write_text("new\n")
-        self.refused("2001-02-03-made-up-9: is there with other content; remove it first if this is to replace it")
+        self.refused("2001-02-03-made-up-9: already exists with different content; remove it first to replace it")
 
     def test_a_page_that_cannot_be_filled(self):
         for has, instead, text in (
                 ("<!-- measured: ", "<!-- ", "docs/gpu.md: has no <!-- measured: NAME -->"),
                 ("<!-- end -->", "", "docs/gpu.md: 'measured: runs' has no <!-- end -->"),
-                ("|---|---|---|---|\n", "", "'measured: runs' is no table with a heading, a rule and a row"),
-                ("| op | shape |", "| op | size |", "'measured: points' has neither op, shape and path nor reads : writes"),
-                ("| 8 : 1 |", "| 8 | 1 |", "'measured: ceilings' has 5 columns, but not in '| 8 | 1 | not measured |")):
+                ("|---|---|---|---|\n", "", "'measured: runs' must be a table with a heading, a separator and at least one row"),
+                ("| op | shape |", "| op | size |", "'measured: points' must have the columns op, shape and path, or reads : writes"),
+                ("| 8 : 1 |", "| 8 | 1 |", "'measured: ceilings' has 5 columns, but this row does not: '| 8 | 1 | not measured |")):
             self.page.write_text(PAGE.replace(has, instead))
             self.refused(text)
 

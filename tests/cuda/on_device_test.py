@@ -158,7 +158,7 @@ class Usage(Run):
     def test_without_a_gpu_one_line_says_so(self):
         (self.bin / "nvidia-smi").unlink()
         for command in ("build", "bench", "calibrate"):
-            self.assertEqual(self.run_script(command), (77, "on-device: no GPU: there is no nvidia-smi\n"))
+            self.assertEqual(self.run_script(command), (77, "on-device: no GPU: nvidia-smi is not installed\n"))
         for text in ("exit 0", "echo 'No devices were found'; exit 6"):
             self.write("bin/nvidia-smi", text)
             self.assertEqual(self.run_script("build", "out"), (77, "on-device: no GPU: nvidia-smi finds none\n"))
@@ -168,8 +168,8 @@ class Usage(Run):
         (self.stage / "file").touch()
         help_ = "; see gpu/on-device --help\n"
         for arguments, text in (
-                ((), "says nothing of what to do: build, bench or calibrate" + help_),
-                (("make",), "unknown command 'make', must be build, bench or calibrate" + help_),
+                ((), "a command is required: build, bench or calibrate" + help_),
+                (("make",), "unknown command 'make'; it must be build, bench or calibrate" + help_),
                 (("build", "--fast"), "unknown option '--fast'" + help_),
                 (("build", "out", "more"), "unexpected argument 'more'" + help_),
                 (("build", "file"), "cannot write into the folder file\n")):
@@ -177,7 +177,7 @@ class Usage(Run):
         self.assertEqual(self.run_script("build", "out", GOODPUT_GPU_BUILD="file"),
                          (1, "on-device: cannot write into the build folder file\n"))
         self.assertEqual(self.run_script("build", GOODPUT_LIMIT_S="1.5"),
-                         (1, "on-device: GOODPUT_DEADLINE_S and GOODPUT_LIMIT_S are whole seconds from 1 to 9999, not '1.5'\n"))
+                         (1, "on-device: GOODPUT_DEADLINE_S and GOODPUT_LIMIT_S must be whole seconds from 1 to 9999, not '1.5'\n"))
 
     def test_help(self):
         status, printed = self.run_script("--help")
@@ -197,8 +197,8 @@ class Usage(Run):
         self.assertEqual(architectures(CAPABILITY="10.0"), "100-real")
         self.assertEqual(architectures(GOODPUT_CUDA_ARCHITECTURES="80", CAPABILITY="none"), "80")
         self.assertEqual(self.run_script("build", CAPABILITY="[N/A]"),
-                         (1, "on-device: nvidia-smi does not say the compute capability ('[N/A]'); set "
-                             "GOODPUT_CUDA_ARCHITECTURES, 90a-real or the like\n"))
+                         (1, "on-device: nvidia-smi does not report the compute capability ('[N/A]'); set "
+                             "GOODPUT_CUDA_ARCHITECTURES, for example to 90a-real\n"))
 
 
 class Build(Run):
@@ -307,7 +307,7 @@ class Build(Run):
         self.assertEqual(self.summary()[0]["gpu_test"], ("77", "failed: skipped: no GPU (driver too old)"))
 
     def test_bulk_copies_must_run_where_the_device_has_them(self):
-        printed = "12 passed, 0 failed, 3 skipped: no bulk copies here"
+        printed = "12 passed, 0 failed, 3 skipped: this GPU has no bulk copies"
         self.write("programs/gpu_test", f"echo '{printed}'")
         for architectures in ("", "90-real"):
             self.assertEqual(self.run_script("build", "out", GOODPUT_CUDA_ARCHITECTURES=architectures)[0], 1)
@@ -434,7 +434,7 @@ echo 'all 838 points measured'"""
             self.assertEqual(status, 0, printed)
         steps, verdict = self.summary()
         self.assertEqual((steps["calibrate"], verdict), (("0", "passed: all 838 points measured"), "everything ran and passed"))
-        self.assertEqual(steps["attention"], ("-", "not run: there is no python3"))
+        self.assertEqual(steps["attention"], ("-", "not run: python3 is not installed"))
         self.assertEqual(self.files(), ["build.txt", "calibrate.txt", "calibration.json", "calibration.json.journal",
                                         "nvidia-smi.txt", "summary.txt"])
         self.assertEqual((self.stage / "deadlines").read_text(), "480\n" * 2)
@@ -449,9 +449,9 @@ echo 'all 64 points measured'""")
         self.assertEqual(steps["calibrate-attention"], ("0", "passed: all 838 points measured"))
         self.assertEqual((self.stage / "deadlines").read_text(), "480\n15\n")
 
-        self.write("bin/python3", "echo 'skipped: Python has no torch'; exit 77")
+        self.write("bin/python3", "echo 'skipped: torch is not installed for this Python'; exit 77")
         self.assertEqual(self.run_script("calibrate", "out")[0], 0)
-        self.assertEqual(self.summary()[0]["attention"], ("77", "not run: skipped: Python has no torch"))
+        self.assertEqual(self.summary()[0]["attention"], ("77", "not run: skipped: torch is not installed for this Python"))
 
     def test_wrong_results_no_program_and_no_build_are_failures(self):
         self.write("programs/goodput-calibrate", self.CALIBRATE + "\nexit 2")
@@ -459,7 +459,7 @@ echo 'all 64 points measured'""")
         self.assertEqual(self.summary()[0]["calibrate"], ("2", "failed: all 838 points measured"))
         (self.stage / "programs/goodput-calibrate").unlink()
         self.assertEqual(self.run_script("calibrate", "out", GOODPUT_GPU_BUILD="other")[0], 1)
-        self.assertEqual(self.summary()[0]["calibrate"], ("-", "skipped: built without cuBLAS's headers"))
+        self.assertEqual(self.summary()[0]["calibrate"], ("-", "skipped: built without the cuBLAS headers"))
         self.write("bin/cmake", "exit 1")
         self.assertEqual(self.run_script("calibrate", "out")[0], 1)
         self.assertEqual((self.summary()[0]["calibrate"], self.summary()[1]), (("-", "skipped: not built"), "failed"))

@@ -168,9 +168,9 @@ class AttentionScript(unittest.TestCase):
         self.assertEqual({visit["median_us"] for visit in self.visits()}, {100})
 
     def test_without_torch_or_gpu_it_is_skipped(self):
-        self.assertEqual(self.run_script(GPU="0"), (77, "skipped: torch has no GPU\n", ""))
+        self.assertEqual(self.run_script(GPU="0"), (77, "skipped: torch finds no GPU\n", ""))
         (self.folder / "torch.py").write_text("raise ImportError")
-        self.assertEqual(self.run_script(), (77, "skipped: Python has no torch\n", ""))
+        self.assertEqual(self.run_script(), (77, "skipped: torch is not installed for this Python\n", ""))
 
     def test_a_journal_that_is_none_or_of_another_machine_is_refused_and_stays(self):
         def refused(content, line):
@@ -178,16 +178,16 @@ class AttentionScript(unittest.TestCase):
             self.assertEqual(self.run_script(), (1, "", f"attention.py: {self.journal}: {line}\n"))
             self.assertEqual(self.journal.read_text(), content)
 
-        refused("hello\n", "is no journal of goodput-calibrate")
-        refused("", "is no journal of goodput-calibrate")
+        refused("hello\n", "is not a journal of goodput-calibrate")
+        refused("", "is not a journal of goodput-calibrate")
         refused(json.dumps({**HEADER, "tier": "emulated"}) + "\n", "its times are emulated, not measured")
         refused(json.dumps({**HEADER, "machine": {"gpu": "H100"}}) + "\n",
-                "is of another machine: 'H100' there, 'NVIDIA Made Up' here")
+                "belongs to a different machine: it has a 'H100', this machine a 'NVIDIA Made Up'")
         with open(self.journal) as held:
             fcntl.flock(held, fcntl.LOCK_EX)
             refused(json.dumps(HEADER) + "\n", "another program is writing it")
         self.journal.unlink()
-        self.assertEqual(self.run_script(), (1, "", f"attention.py: {self.journal}: No such file or directory; begin one with "
+        self.assertEqual(self.run_script(), (1, "", f"attention.py: {self.journal}: No such file or directory; create a journal with "
                                                     "goodput-calibrate --out FILE\n"))
 
 

@@ -264,7 +264,7 @@ TEST_CASE("bench output file: what cannot be written is refused before anything 
   CHECK_THROWS_WITH_AS(OutputFile{folder}, ("cannot write " + folder + ": Is a directory").c_str(),
                        std::invalid_argument);
   CHECK_THROWS_WITH_AS(OutputFile{"/dev/null"},
-                       "cannot write /dev/null: not a regular file, and it would be replaced",
+                       "cannot write /dev/null: it is not a regular file, and writing would replace it",
                        std::invalid_argument);
 }
 

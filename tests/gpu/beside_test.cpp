@@ -48,7 +48,7 @@ TEST_CASE("beside: what runs beside is launched first, as often as what is measu
 TEST_CASE("beside: what would take too many runs of the other is refused") {
   PointMeasurer measurer = quick_measurer();
   CHECK_THROWS_WITH_AS(static_cast<void>(measure_beside(launch_empty, 1e9, {launch_empty, 0}, measurer)),
-                       "what was to run beside it always ended first", std::runtime_error);
+                       "the background work always ended before the timed work", std::runtime_error);
 }
 
 TEST_CASE("beside: a product to run beside others knows its own time") {

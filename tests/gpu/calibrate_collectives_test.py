@@ -72,7 +72,7 @@ class Collectives(unittest.TestCase):
     def test_eight_are_predicted_from_two_and_four_and_the_error_is_printed(self):
         status, printed, err = self.run_program(8, "--only", "collectives send_recv", "--rounds", "1")
         self.assertEqual((status, err), (0, ""), printed)
-        self.assertRegex(printed, r"\nsend_recv: 8 ranks predicted from 2 and 4: \d+\.\d % off in the mean, "
+        self.assertRegex(printed, r"\nsend_recv: prediction for 8 ranks from 2 and 4: \d+\.\d % off on average, "
                                   r"[+-]\d+\.\d % at worst \(\d+ K?i?B\)\n")
 
     def test_fewer_ranks_than_gpus_are_those_that_are_asked_for(self):
@@ -92,7 +92,7 @@ class Collectives(unittest.TestCase):
     def test_one_gpu_has_none_and_the_file_says_so(self):
         status, printed, err = self.run_program(1, "--only", "a")  # launch_gap, all_reduce, ...
         self.assertEqual((status, err), (0, ""), printed)
-        self.assertIn("no collectives: there is one GPU, and one rank's are copies",
+        self.assertIn("no collectives: there is only one GPU, and collectives of a single rank are copies",
                       json.loads(self.file.read_text())["method"]["notes"])
 
     def test_told_to_stop_all_ranks_end_with_a_file_and_go_on_when_asked(self):
@@ -137,14 +137,13 @@ class Collectives(unittest.TestCase):
         status, printed, err = self.run_program(4, "--only", "collectives all", "--rounds", "1",
                                                 SIMT_NCCL_FAULTS="rank=1 die_at_call=300")
         self.assertLess(time.monotonic() - began, 10)
-        self.assertEqual((status, err), (1, "goodput-calibrate: rank 1: killed by signal 9 (SIGKILL); ranks 0, 2, 3 ended "
-                                            "because of it\n"), printed)
-        self.assertEqual(self.records("note")[-1], "collectives ended: rank 1 was killed by signal 9 (SIGKILL)")
+        self.assertEqual((status, err), (1, "goodput-calibrate: rank 1: killed by signal 9 (SIGKILL); ranks 0, 2, 3 ended as a consequence\n"), printed)
+        self.assertEqual(self.records("note")[-1], "collectives were aborted: rank 1 was killed by signal 9 (SIGKILL)")
         self.assertEqual(set(self.points()), {point_of(visit) for visit in self.records("visit")})
         self.assertGreater(len(self.points()), 0)
 
     def test_more_ranks_than_gpus_are_refused(self):
-        line = "--ranks is 3, but there are 2 GPUs: one a rank, for ranks that share one have no times"
+        line = "--ranks is 3, but there are 2 GPUs: each rank needs its own GPU, because ranks that share one cannot be timed"
         self.assertEqual(self.run_program(2, "--ranks", "3"), (1, "", f"goodput-calibrate: {line}\n"))
         self.assertEqual(os.listdir(self.folder), [])
 

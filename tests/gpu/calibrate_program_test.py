@@ -69,7 +69,7 @@ class Calibrate(unittest.TestCase):
 
         status, out, err = self.goodput("calibration", "info", "h.json")
         self.assertEqual((status, out), (1, ""))
-        self.assertRegex(err, r'h\.json /ops/0/tier: is "emulated": the kernels ran on a CPU')
+        self.assertRegex(err, r'h\.json /ops/0/tier: "emulated" times cannot be used: the kernels ran on a CPU')
         self.file.write_text(self.file.read_text().replace('"emulated"', '"measured"'))
         status, out, err = self.goodput("calibration", "info", "h.json", "--json", "-")
         self.assertEqual((status, err), (0, ""))
@@ -137,21 +137,20 @@ class Calibrate(unittest.TestCase):
         process.send_signal(signal.SIGINT)
         printed, err = process.communicate(timeout=60)
         self.assertEqual((process.returncode, err), (128 + signal.SIGINT, ""), printed)
-        self.assertRegex(printed, r"\n\d+ of \d+ points measured when told to stop; --resume goes on\n$")
+        self.assertRegex(printed, r"\n\d+ of \d+ points measured before the stop signal; continue with --resume\n$")
         self.assertTrue(self.file.exists())
 
     def test_a_journal_is_gone_on_with_only_when_asked_and_only_by_the_same_calibration(self):
         arguments = ("--out", "h.json", "--quick", "--only", "launch")
         self.assertEqual(self.run_program(*arguments)[0], 0)
         before = self.journal.read_text()
-        self.refused("h.json.journal: is there already: --resume goes on with it, or remove it to begin anew", *arguments)
-        self.refused('h.json.journal:1: is of another calibration: argv: ["--rounds","2","--seed","1","--quick","--only",'
-                     '"launch"] there, ["--rounds","2","--seed","1","--quick"] here; remove it to begin anew, or give another '
+        self.refused("h.json.journal: already exists; continue it with --resume, or remove it to start over", *arguments)
+        self.refused('h.json.journal:1: belongs to a different calibration: argv: ["--rounds","2","--seed","1","--quick","--only",'
+                     '"launch"] there, ["--rounds","2","--seed","1","--quick"] here; remove it to start over, or use a different '
                      '--out', "--out", "h.json", "--quick", "--resume")
         self.assertEqual(self.journal.read_text(), before)
         self.journal.write_text(before.replace("emulated (no GPU)", "NVIDIA H200"))
-        self.refused("h.json.journal:1: is of another calibration: machine gpu: 'NVIDIA H200' there, 'emulated (no GPU)' "
-                     "here; remove it to begin anew, or give another --out", *arguments, "--resume")
+        self.refused("h.json.journal:1: belongs to a different calibration: machine gpu: 'NVIDIA H200' there, 'emulated (no GPU)' here; remove it to start over, or use a different --out", *arguments, "--resume")
         self.journal.write_text(before)
         self.assertEqual(self.run_program(*arguments, "--resume", "--deadline-s", "60")[0], 0)
         # Nothing but what a sentinel makes it do again: emulated times are not steady.
@@ -164,12 +163,12 @@ class Calibrate(unittest.TestCase):
     def test_what_cannot_be_done_is_one_line_and_leaves_nothing(self):
         self.refused("cannot write none/h.json: No such file or directory", "--out", "none/h.json")
         self.refused("cannot write .: Is a directory", "--out", ".")
-        self.refused("--ranks is 2, but there is 1 GPU: one a rank, for ranks that share one have no times",
+        self.refused("--ranks is 2, but there is 1 GPU: each rank needs its own GPU, because ranks that share one cannot be timed",
                      "--out", "h.json", "--ranks", "2")
         self.refused("--only 'nonsense' selects no point; see --list", "--out", "h.json", "--only", "nonsense")
-        self.refused("nothing was measured before the deadline; give more with --deadline-s",
+        self.refused("nothing was measured before the deadline; raise --deadline-s",
                      "--out", "h.json", "--deadline-s", "1e-9")
-        self.refused("--out FILE is missing; see --help", "--quick")
+        self.refused("--out FILE is required; see --help", "--quick")
         self.assertEqual(os.listdir(self.folder), [])
 
     def start_ranks(self, ranks, *arguments, **environment):
@@ -219,21 +218,19 @@ class Calibrate(unittest.TestCase):
         processes[0].send_signal(signal.SIGTERM)
         statuses, outs, errs = self.end_ranks(processes)
         self.assertEqual((statuses, errs), ([128 + signal.SIGTERM, 0], ["", ""]), outs)
-        self.assertIn("when told to stop; --resume goes on", outs[0])
+        self.assertIn("before the stop signal; continue with --resume", outs[0])
         self.assertGreater(len(self.tables()), 0)
 
     def test_ranks_that_see_one_gpu_each_take_it_and_are_refused_where_it_is_the_same(self):
         statuses, outs, errs = self.end_ranks(self.start_ranks(2, SIMT_DEVICES="1"))
-        line = ("goodput-calibrate: ranks 0 and 1 share GPU 00000000:00:00.0: their times would be of taking turns "
-                "(correctness_only); start one rank a GPU\n")
+        line = ("goodput-calibrate: ranks 0 and 1 share GPU 00000000:00:00.0: they would take turns, so their times would be meaningless (correctness_only); start one rank per GPU\n")
         self.assertEqual((statuses, outs, errs), ([1] * 2, [""] * 2, [line] * 2))
         self.assertNotIn("h.json.journal", os.listdir(self.folder))
 
     def test_a_rank_that_has_no_gpu_of_its_own_says_so(self):
         *others, last = self.start_ranks(3, SIMT_DEVICES="2")
         statuses, _, errs = self.end_ranks([last])
-        self.assertEqual((statuses, errs), ([1], ["goodput-calibrate: this is process 2 of its machine, which has 2 GPUs: "
-                                                  "start one a GPU\n"]))
+        self.assertEqual((statuses, errs), ([1], ["goodput-calibrate: this is local process 2 of a machine that has 2 GPUs: start one process per GPU\n"]))
         for process in others:  # whoever started them does so, or they wait in vain
             process.kill()
         self.end_ranks(others)
@@ -260,7 +257,7 @@ class Calibrate(unittest.TestCase):
         status, out, err = self.run_program("--list", "--only", "d2h")
         self.assertEqual((status, err), (0, ""))
         self.assertRegex(out, r"^points  about s  sweep +table\n +9 +\d+\.\d  host_copy +d2h pinned\n")
-        self.assertRegex(out, r" all \d+ tables in 2 rounds, sentinels and a third round of some included\n$")
+        self.assertRegex(out, r" all \d+ tables in 2 rounds, including sentinels and a third round of some points\n$")
         self.assertEqual(os.listdir(self.folder), [])
 
 

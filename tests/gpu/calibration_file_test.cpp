@@ -207,16 +207,17 @@ TEST_CASE("calibration file: times that are none of a machine at work are refuse
   CHECK(error_of(record, "measured").empty());
   record.tier = "emulated";
   CHECK(error_of(record, "measured") ==
-        "gemm n=64 k=4096 dtype=bf16 m=16: a time of tier 'emulated' among those of tier 'measured'");
+        "gemm n=64 k=4096 dtype=bf16 m=16: a time has tier 'emulated', but the other times have tier "
+        "'measured'");
   CHECK(error_of(record, "emulated").empty());
   record.tier = "correctness_only";
   CHECK(error_of(record, "measured") ==
-        "gemm n=64 k=4096 dtype=bf16 m=16: times of ranks that share a GPU "
-        "(correctness_only) are times of taking turns");
+        "gemm n=64 k=4096 dtype=bf16 m=16: ranks that share a GPU (correctness_only) take turns, so their "
+        "times are not used");
   for (const char* const op : {"all_reduce", "all_gather", "reduce_scatter", "all_to_all", "send_recv"}) {
     const std::string one = error_of(visit_of({op, {{"ranks", std::int64_t{1}}}}, 16, 10), "measured");
     CHECK(one == std::string(op) +
-                     " ranks=1 m=16: a collective of one rank is a copy, and says nothing of a network");
+                     " ranks=1 m=16: a collective with one rank is a copy, which does not use the network");
     CHECK_FALSE(error_of(visit_of({op, {}}, 16, 10), "measured").empty());
     CHECK(error_of(visit_of({op, {{"ranks", std::int64_t{2}}}}, 16, 10), "measured").empty());
   }

@@ -66,11 +66,12 @@ TEST_CASE("calibration header: sizes and clocks are in the file's units, and wha
 
 TEST_CASE("calibration header: MIG is said where it is on, and that there is no NVML where there is none") {
   CHECK(machine_notes(with_mig(is_on)) ==
-        std::vector<std::string>{"MIG is on: a part of a GPU was measured, as it was found"});
+        std::vector<std::string>{"MIG is on: only a part of the GPU was measured"});
   CHECK(machine_notes(with_mig(is_off)).empty());
   CHECK(machine_notes(with_mig(nullptr)).empty());  // of a GPU that has no MIG
   CHECK(machine_notes(DeviceState(DeviceState::Symbols(), "")) ==
-        std::vector<std::string>{"no NVML: clocks by the kernel that probes them, no power"});
+        std::vector<std::string>{
+            "NVML is not available: clocks are measured by a probe kernel, power is not measured"});
 }
 
 // The emulated device's number is its bus.

@@ -73,21 +73,23 @@ TEST_CASE("calibration record: what is no record is refused, member by name") {
     return R"({"visit": {"sweep": "s","op": "copy","tier": "measured","median_us": 1,"n": 50)" + more + "}}";
   };
   CHECK(error_of(visit("")).empty());
-  CHECK(error_of("{}") == "neither a visit nor sentinels nor a note");
-  CHECK(error_of("[]") == "want an object");
-  CHECK(error_of(R"({"visit": {"sweep": "s"}})") == "no 'op'");
-  CHECK(error_of(R"({"visit": {"sweep": "s","op": "copy","median_us": 1,"n": 50}})") == "no 'tier'");
-  CHECK(error_of(R"({"visit": {"sweep": "s","op": "copy","tier": "measured","n": 50}})") == "no 'median_us'");
-  CHECK(error_of(R"({"visit": {"sweep": "s","op": "copy","tier": "measured","median_us": 1}})") == "no 'n'");
-  CHECK(error_of(visit(R"(,"median": 2)")) == "'median': no such member");
-  CHECK(error_of(visit(R"(,"median_us": 0)")) == "'median_us': want a number above 0");
-  CHECK(error_of(visit(R"(,"round": 0)")) == "'round': want a whole number");
-  CHECK(error_of(visit(R"(,"n": 1.5)")) == "'n': want a whole number");
-  CHECK(error_of(visit(R"(,"again": 1)")) == "'again': want true or false");
-  CHECK(error_of(visit(R"(,"bytes": 16,"tokens": 4)")) == "'tokens': another size");
-  CHECK(error_of(visit(R"(,"params": {"n": -4})")) == "'params': want a whole number");
-  CHECK(error_of(visit(R"(,"source": 3)")) == "'source': want a text");
-  CHECK(error_of(R"({"sentinels": {"copy": 0}})") == "want a number above 0");
+  CHECK(error_of("{}") == "expected a visit, sentinels or a note");
+  CHECK(error_of("[]") == "expected an object");
+  CHECK(error_of(R"({"visit": {"sweep": "s"}})") == "'op' is missing");
+  CHECK(error_of(R"({"visit": {"sweep": "s","op": "copy","median_us": 1,"n": 50}})") == "'tier' is missing");
+  CHECK(error_of(R"({"visit": {"sweep": "s","op": "copy","tier": "measured","n": 50}})") ==
+        "'median_us' is missing");
+  CHECK(error_of(R"({"visit": {"sweep": "s","op": "copy","tier": "measured","median_us": 1}})") ==
+        "'n' is missing");
+  CHECK(error_of(visit(R"(,"median": 2)")) == "'median': unknown member");
+  CHECK(error_of(visit(R"(,"median_us": 0)")) == "'median_us': expected a number above 0");
+  CHECK(error_of(visit(R"(,"round": 0)")) == "'round': expected a whole number");
+  CHECK(error_of(visit(R"(,"n": 1.5)")) == "'n': expected a whole number");
+  CHECK(error_of(visit(R"(,"again": 1)")) == "'again': expected true or false");
+  CHECK(error_of(visit(R"(,"bytes": 16,"tokens": 4)")) == "'tokens': there is already a size");
+  CHECK(error_of(visit(R"(,"params": {"n": -4})")) == "'params': expected a whole number");
+  CHECK(error_of(visit(R"(,"source": 3)")) == "'source': expected a string");
+  CHECK(error_of(R"({"sentinels": {"copy": 0}})") == "expected a number above 0");
 }
 
 // A folder of its own, and a journal in it.
@@ -179,11 +181,10 @@ TEST_CASE(
   const JournalCase files;
   { const Journal journal(files.path(), JournalStart::kNew, header_of("NVIDIA H200")); }
   CHECK(files.error(JournalStart::kNew, header_of("NVIDIA H200")) ==
-        "h.json.journal: is there already: --resume goes on with it, or remove it to begin anew");
+        "h.json.journal: already exists; continue it with --resume, or remove it to start over");
   CHECK(files.error(JournalStart::kResume, header_of("NVIDIA H100")) ==
-        "h.json.journal:1: is of another calibration: machine gpu: 'NVIDIA H200' there, 'NVIDIA H100' here; "
-        "remove it "
-        "to begin anew, or give another --out");
+        "h.json.journal:1: belongs to a different calibration: machine gpu: 'NVIDIA H200' there, 'NVIDIA "
+        "H100' here; remove it to start over, or use a different --out");
   CHECK(
       differences(parse_json(R"({"a": 1,"machine": {"ecc": true,"mig": false},"argv": ["--quick"]})"),
                   parse_json(R"({"machine": {"mig": true,"power_w": 700},"argv": []})")) ==
@@ -191,9 +192,10 @@ TEST_CASE(
       "machine power_w: nothing there, 700 here; argv: [\"--quick\"] there, [] here");
 
   files.put(json_text(header_of("H200")) + "\n{\"visit\": {}}\n" + line_of(NoteRecord{"x"}));
-  CHECK(files.error(JournalStart::kResume, header_of("H200")) == "h.json.journal:2: no 'sweep'");
+  CHECK(files.error(JournalStart::kResume, header_of("H200")) == "h.json.journal:2: 'sweep' is missing");
   files.put("hello\n");
-  CHECK(files.error(JournalStart::kResume, header_of("H200")) == "h.json.journal:1: byte 0: no value");
+  CHECK(files.error(JournalStart::kResume, header_of("H200")) ==
+        "h.json.journal:1: byte 0: expected a value");
 }
 
 TEST_CASE(
@@ -226,7 +228,7 @@ TEST_CASE("calibration journal: one that a program which was killed still holds 
 TEST_CASE(
     "calibration journal: what is no file is refused, and a full disk is an error, not a line that is lost") {
   CHECK(thrown_by([] { const Journal journal("/dev/full", JournalStart::kNew, header_of("H200")); }) ==
-        "/dev/full: is no regular file");
+        "/dev/full: is not a regular file");
 
   const JournalCase files;
   Journal journal(files.path(), JournalStart::kNew, header_of("H200"));

@@ -42,34 +42,34 @@ TEST_CASE("calibration json: numbers come back as the same doubles") {
 }
 
 TEST_CASE("calibration json: what is none is refused with its place") {
-  CHECK(error_of_json("") == "byte 0: no value");
-  CHECK(error_of_json("{") == "byte 1: no '\"'");
-  CHECK(error_of_json("{\"a\" 1}") == "byte 5: no ':'");
-  CHECK(error_of_json("{\"a\": 1") == "byte 7: no '}'");
-  CHECK(error_of_json("[1,]") == "byte 3: no value");
-  CHECK(error_of_json("[1") == "byte 2: no ']'");
-  CHECK(error_of_json("1 2") == "byte 2: more behind the value");
-  CHECK(error_of_json("\"abc") == "byte 4: a text without an end");
-  CHECK(error_of_json("\"a\\q\"") == "byte 3: no such escape");
-  CHECK(error_of_json("\"\\u12\"") == "byte 2: no such escape");
-  CHECK(error_of_json("\"\\u12zz\"") == "byte 2: no such escape");
-  CHECK(error_of_json("\"\\u+123\"") == "byte 2: no such escape");
-  CHECK(error_of_json("\"\\u-001\"") == "byte 2: no such escape");
-  CHECK(error_of_json("\"\\u  12\"") == "byte 2: no such escape");
-  CHECK(error_of_json("1.2.3") == "byte 0: no value");
-  CHECK(error_of_json("nope") == "byte 0: no value");
-  CHECK(error_of_json("1e999") == "byte 0: no value");
-  CHECK(error_of_json(std::string(100, '[')) == "byte 33: too deep");
+  CHECK(error_of_json("") == "byte 0: expected a value");
+  CHECK(error_of_json("{") == "byte 1: expected '\"'");
+  CHECK(error_of_json("{\"a\" 1}") == "byte 5: expected ':'");
+  CHECK(error_of_json("{\"a\": 1") == "byte 7: expected '}'");
+  CHECK(error_of_json("[1,]") == "byte 3: expected a value");
+  CHECK(error_of_json("[1") == "byte 2: expected ']'");
+  CHECK(error_of_json("1 2") == "byte 2: unexpected text after the value");
+  CHECK(error_of_json("\"abc") == "byte 4: unterminated string");
+  CHECK(error_of_json("\"a\\q\"") == "byte 3: unknown escape sequence");
+  CHECK(error_of_json("\"\\u12\"") == "byte 2: unknown escape sequence");
+  CHECK(error_of_json("\"\\u12zz\"") == "byte 2: unknown escape sequence");
+  CHECK(error_of_json("\"\\u+123\"") == "byte 2: unknown escape sequence");
+  CHECK(error_of_json("\"\\u-001\"") == "byte 2: unknown escape sequence");
+  CHECK(error_of_json("\"\\u  12\"") == "byte 2: unknown escape sequence");
+  CHECK(error_of_json("1.2.3") == "byte 0: expected a value");
+  CHECK(error_of_json("nope") == "byte 0: expected a value");
+  CHECK(error_of_json("1e999") == "byte 0: expected a value");
+  CHECK(error_of_json(std::string(100, '[')) == "byte 33: nested too deeply");
 }
 
 TEST_CASE("calibration json: what is asked of the wrong kind is an error") {
   const JsonValue value = parse_json(R"({"a": 1})");
-  CHECK_THROWS_WITH(static_cast<void>(value.number()), "want a number");
-  CHECK_THROWS_WITH(static_cast<void>(value.text()), "want a text");
-  CHECK_THROWS_WITH(static_cast<void>(value.boolean()), "want true or false");
-  CHECK_THROWS_WITH(static_cast<void>(value.array()), "want an array");
-  CHECK_THROWS_WITH(static_cast<void>(value.at("a").object()), "want an object");
-  CHECK_THROWS_WITH(static_cast<void>(value.at("b")), "no 'b'");
+  CHECK_THROWS_WITH(static_cast<void>(value.number()), "expected a number");
+  CHECK_THROWS_WITH(static_cast<void>(value.text()), "expected a string");
+  CHECK_THROWS_WITH(static_cast<void>(value.boolean()), "expected true or false");
+  CHECK_THROWS_WITH(static_cast<void>(value.array()), "expected an array");
+  CHECK_THROWS_WITH(static_cast<void>(value.at("a").object()), "expected an object");
+  CHECK_THROWS_WITH(static_cast<void>(value.at("b")), "'b' is missing");
 }
 
 // Every byte of a line replaced and every beginning of it: an answer or an error, never anything else.

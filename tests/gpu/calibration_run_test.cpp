@@ -141,8 +141,8 @@ TEST_CASE("calibration run: a machine that changed since the last look is notice
   CHECK(run.run(scripted_plan_of({sweep_of("gemm", 3)})).end == CalibrationEnd::kDone);
   CHECK(done_again(run.visits) == 2 * 3);
   CHECK(run.points.notes() ==
-        std::vector<std::string>{"sentinel sentinel bytes=1000 went from 100 to 110 us "
-                                 "(+10.0 %); 6 visits since the last look are to be done again"});
+        std::vector<std::string>{"sentinel sentinel bytes=1000 moved from 100 to 110 us (+10.0 %); 6 visits "
+                                 "since the last sentinel check will be repeated"});
 }
 
 // 16 visits of 4 s, looks before the first, behind 8 and at the end. It moves before the second look and back

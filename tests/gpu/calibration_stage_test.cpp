@@ -60,7 +60,7 @@ TEST_CASE("calibration stage: a point is measured once all of its rounds are") {
   const std::vector<VisitRecord> some{finished_visit_of(1, 1), finished_visit_of(2, 1),
                                       finished_visit_of(3, 1), finished_visit_of(1, 2)};
   CHECK(ended({CalibrationEnd::kDeadline, 0}, some).printed ==
-        "1 of 3 points measured before the deadline; --resume goes on\n");
+        "1 of 3 points measured before the deadline; continue with --resume\n");
   std::vector<VisitRecord> all = some;
   all.push_back(finished_visit_of(2, 2));
   all.push_back(finished_visit_of(3, 2));
@@ -80,7 +80,7 @@ TEST_CASE("calibration stage: wrong values of any round and failed visits are no
 
 TEST_CASE("calibration stage: it says that it gave up, and nothing where there was nothing to measure") {
   const Ended gave_up = ended({CalibrationEnd::kGaveUp, 3}, {});
-  CHECK(gave_up.printed == "0 of 3 points measured; gave up, for 3 failed in a row\n");
+  CHECK(gave_up.printed == "0 of 3 points measured; gave up because 3 points in a row failed\n");
   CHECK_FALSE(gave_up.end.has_any);
   const Ended nothing = ended({CalibrationEnd::kDeadline, 0}, {});
   CHECK(nothing.printed.empty());

@@ -70,20 +70,22 @@ TEST_CASE("check program: one rank of many without a GPU fails, for the others w
 TEST_CASE("check program: a driver that is too old is skipped, with both versions") {
   const ProgramEnd end = run_program(Sharing::kOwnGpu, {cudaErrorInsufficientDriver, 1, 12020}, {});
   CHECK(end.status == 77);
-  CHECK(has(end.printed, "skipped: the CUDA driver is for 12.2, this program needs 13.0: "));
+  CHECK(has(end.printed, "skipped: the CUDA driver supports CUDA 12.2, but this program needs 13.0: "));
 }
 
 TEST_CASE("check program: more ranks than GPUs are refused, with how many there are") {
   const ProgramEnd end = run_program(Sharing::kOwnGpu, kTwoGpus, {"--ranks", "3"});
   CHECK(end.status == 1);
   CHECK(end.printed ==
-        "the_program: --ranks is 3, but there are 2 GPUs: one a rank (nccl_loopback lets ranks share one)\n");
+        "the_program: --ranks is 3, but there are 2 GPUs: each rank needs its own GPU (nccl_loopback lets "
+        "ranks share one)\n");
 }
 
 TEST_CASE("check program: a process whose GPU its machine does not have is refused") {
   const ProgramEnd end = run_program(Sharing::kOwnGpu, kTwoGpus, {"--id-file", kIdFile}, "2");
   CHECK(end.status == 1);
-  CHECK(end.printed == "the_program: this is process 2 of its machine, which has 2 GPUs: start one a GPU\n");
+  CHECK(end.printed ==
+        "the_program: this is local process 2 of a machine that has 2 GPUs: start one process per GPU\n");
 }
 
 }  // namespace

@@ -102,7 +102,7 @@ TEST_CASE("check run: the deadline of every wait is that of the run") {
   CheckRun run = kLayers;
   run.deadline = std::chrono::milliseconds(300);
   const RunOfTwo late = run_on_two(run, {.delay_at_call = kFirstRows, .delay = std::chrono::seconds(1)});
-  CHECK(has(error_of(late.ends, 0), " has not ended after 300 ms: "));
+  CHECK(has(error_of(late.ends, 0), " did not end within 300 ms: "));
 }
 
 }  // namespace

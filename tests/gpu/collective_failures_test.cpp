@@ -120,7 +120,8 @@ TEST_CASE("collectives: behind the loss of a rank what was measured is saved, an
         if (rank == 1) simt::set_nccl_faults({.die_at_call = 20});
       });
   // At the beginning, with the sentinels, and then.
-  CHECK(error_of(ends, 0) == "collectives ended: rank 1 was killed by signal 9 (SIGKILL), saved 2 times");
+  CHECK(error_of(ends, 0) ==
+        "collectives were aborted: rank 1 was killed by signal 9 (SIGKILL), saved 2 times");
 }
 
 TEST_CASE("collectives: a call of NCCL that fails on one rank ends all of them") {

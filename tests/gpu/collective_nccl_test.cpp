@@ -112,7 +112,7 @@ TEST_CASE("collectives: over nodes the tables say how many ranks are in each, an
     rank.place.host = rank.process.rank() < 3 ? "a" : "b";
     static_cast<void>(rank.measure());
     expect_that(rank.points.points().size() == 3, "not only two ranks of one node");
-    const std::string left_out = "left out: collectives of 4 ranks: 1 are in one node, 3 in another";
+    const std::string left_out = "left out: collectives of 4 ranks: 1 are on one node, 3 on another";
     expect_that(rank.points.notes() == std::vector<std::string>{left_out}, "no note");
   });
   CHECK(message_of(ends) == "");
@@ -147,16 +147,16 @@ std::string refusal(std::int32_t ranks, const std::function<void(CollectiveRank&
 
 TEST_CASE("collectives: one rank, ranks that share a GPU, and ranks that want something else are refused") {
   CHECK(refusal(1, [](CollectiveRank&) {}) ==
-        "1 rank has no collectives: they would be copies (correctness_only); start 2 or more");
+        "collectives of a single rank would be copies (correctness_only); start 2 or more ranks");
   CHECK(refusal(3,
                 [](CollectiveRank& rank) {
                   if (rank.process.rank() == 2) rank.place.gpu = "gpu 0";
                 }) ==
-        "ranks 0 and 2 share GPU gpu 0: their times would be of taking turns (correctness_only); start one "
-        "rank a GPU");
+        "ranks 0 and 2 share GPU gpu 0: they would take turns, so their times would be meaningless "
+        "(correctness_only); start one rank per GPU");
   CHECK(refusal(3, [](CollectiveRank& rank) {
           if (rank.process.rank() == 2) rank.run.seed = 5;
-        }) == "ranks 0 and 2 want other points: give all ranks the same options");
+        }) == "ranks 0 and 2 measure different points: give all ranks the same options");
 }
 
 TEST_CASE("collectives: the same GPU of two machines is two") {

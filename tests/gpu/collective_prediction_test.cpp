@@ -44,9 +44,10 @@ TEST_CASE("collectives: the error of a prediction is said for each op, with the 
   add_time(points, CollectiveOp::kAllGather, 8, 512, 10);
   add_time(points, CollectiveOp::kAllGather, 4, 1 << 20, 100);
   add_time(points, CollectiveOp::kAllGather, 8, 1 << 20, 110);
-  CHECK(collective_predictions(points) ==
-        std::vector<std::string>{
-            "all_gather: 8 ranks predicted from 2 and 4: 9.3 % off in the mean, +10.0 % at worst (512 B)"});
+  CHECK(
+      collective_predictions(points) ==
+      std::vector<std::string>{
+          "all_gather: prediction for 8 ranks from 2 and 4: 9.3 % off on average, +10.0 % at worst (512 B)"});
 }
 
 TEST_CASE("collectives: nothing is predicted of what was not measured, or came out wrong") {

@@ -38,7 +38,7 @@ TEST_CASE("collectives: a group that is spread unevenly over nodes is left out w
   const CollectiveGroups found = collective_groups({"a", "a", "a", "b"});
   CHECK(ranks_of(found) == std::vector<std::int32_t>{2});
   CHECK(found.notes ==
-        std::vector<std::string>{"left out: collectives of 4 ranks: 1 are in one node, 3 in another"});
+        std::vector<std::string>{"left out: collectives of 4 ranks: 1 are on one node, 3 on another"});
 }
 
 TEST_CASE("collectives: bytes are 512 B to 1 GiB, and every rank has 16 of them") {

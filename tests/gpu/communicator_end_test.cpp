@@ -154,8 +154,8 @@ TEST_CASE("communicator: the process is told once that it has joined, and not wh
 
     Counted first_of_two(2);
     expect(message_of_call([&] { Communicator(first_of_two, milliseconds(50)); }) ==
-               "the communicator of rank 0 of 2: joining has not ended after 50 ms: another rank hangs, or "
-               "does something else; it is aborted",
+               "the communicator of rank 0 of 2: joining did not end within 50 ms: another rank hangs or "
+               "does something else; the operation was aborted",
            "another error");
     expect(first_of_two.times_joined == 0, "joined alone");
     expect(open_files_here() == files, "what could not join leaves files open");
@@ -171,7 +171,7 @@ TEST_CASE("communicator: closing without another rank ends at the deadline, and 
     if (process.rank() == 1) std::this_thread::sleep_for(seconds(30));
     communicator.close();
   });
-  CHECK(has(error_of(ends, 0), "of rank 0 of 2: closing has not ended after 300 ms"));
+  CHECK(has(error_of(ends, 0), "of rank 0 of 2: closing did not end within 300 ms"));
 }
 
 TEST_CASE("communicator: an event or stream that cannot be asked is an error, after which it is aborted") {
@@ -181,7 +181,7 @@ TEST_CASE("communicator: an event or stream that cannot be asked is an error, af
     expect(has(first, "cudaErrorInvalidResourceHandle"), "no event: " + first);
     throw std::runtime_error(message_of_call(no_event));
   });
-  CHECK(has(error_of(ends, 0), "the communicator of rank 0 of 1 cannot be used any more: "));
+  CHECK(has(error_of(ends, 0), "the communicator of rank 0 of 1 can no longer be used: "));
   CHECK(has(error_of(ends, 0), "cudaErrorInvalidResourceHandle"));
 }
 

@@ -151,10 +151,10 @@ TEST_CASE("communicator: a rank that does not split is an error on the others af
     static_cast<void>(all.split(0));
   });
   const std::string expected =
-      " of 3: splitting has not ended after 300 ms: another rank hangs, or does something else; it is "
-      "aborted";
+      " of 3: splitting did not end within 300 ms: another rank hangs or does something else; the operation "
+      "was aborted";
   CHECK((has(error_of(ends, 0), expected) || has(error_of(ends, 1), expected)));
-  CHECK(error_of(ends, 2) == "killed 200 ms after another rank had failed");
+  CHECK(error_of(ends, 2) == "killed 200 ms after another rank failed");
 }
 
 TEST_CASE("communicator: a rank that adds where others split is told, and so are they") {
@@ -176,7 +176,7 @@ TEST_CASE("communicator: one that was split off says in errors which rank of all
     static_cast<void>(sum_over(all, 1));
   });
   CHECK(error_of(ends, 3) ==
-        "the communicator of rank 1 of 2 (rank 3 of 4 in all) cannot be used any more: it was closed");
+        "the communicator of rank 1 of 2 (rank 3 of 4 in all) can no longer be used: it was closed");
 }
 
 TEST_CASE("communicator: one that failed, and the one it was split off, end each for itself") {

@@ -98,7 +98,7 @@ TEST_CASE("communicator: what throws between a group and the wait for it aborts"
     CHECK_THROWS_AS(communicator.or_abort(fail), std::runtime_error);
     static_cast<void>(exchange(communicator));
   });
-  CHECK(error_of(ends, 0) == "the communicator of rank 0 of 2 cannot be used any more: a launch failed");
+  CHECK(error_of(ends, 0) == "the communicator of rank 0 of 2 can no longer be used: a launch failed");
 }
 
 // A rank of which the launcher can say nothing: as under a scheduler.
@@ -147,11 +147,10 @@ TEST_CASE("communicator: a rank that hangs is an error on the others after the d
   });
   CHECK(stopwatch.elapsed() < milliseconds(3000));
   const std::string expected =
-      " of 3: the all-to-all of rows has not ended after 300 ms: another rank hangs, or does something else; "
-      "it is "
-      "aborted";
+      " of 3: the all-to-all of rows did not end within 300 ms: another rank hangs or does something else; "
+      "the operation was aborted";
   CHECK((has(error_of(ends, 0), expected) || has(error_of(ends, 1), expected)));
-  CHECK(error_of(ends, 2) == "killed 200 ms after another rank had failed");
+  CHECK(error_of(ends, 2) == "killed 200 ms after another rank failed");
 }
 
 TEST_CASE("communicator: whichever call of NCCL fails on a rank, all ranks end with one line that names it") {
@@ -241,7 +240,7 @@ TEST_CASE("communicator: after its first error it says what that was") {
     }
     communicator.group("another", [](ncclComm_t) {});
   });
-  CHECK(error_of(ends, 0) == "the communicator of rank 0 of 1 cannot be used any more: of the caller");
+  CHECK(error_of(ends, 0) == "the communicator of rank 0 of 1 can no longer be used: of the caller");
 }
 
 TEST_CASE("communicator: it is closed once") {
@@ -250,7 +249,7 @@ TEST_CASE("communicator: it is closed once") {
     static_cast<void>(exchange(communicator));
     communicator.close();
   });
-  CHECK(error_of(ends, 0) == "the communicator of rank 0 of 1 cannot be used any more: it was closed");
+  CHECK(error_of(ends, 0) == "the communicator of rank 0 of 1 can no longer be used: it was closed");
 }
 
 TEST_CASE("nccl transport: ranks without rows for each other do not call each other") {
@@ -271,12 +270,12 @@ TEST_CASE("nccl transport: parts and rows that cannot be are refused before anyt
     return error_of(ends, 0);
   };
   CHECK(problem_of([](NcclTransport& transport) { transport.all_gather({}, 1, nullptr); }) ==
-        "NCCL transport: 0 parts of the one rank 0");
+        "NCCL transport: 0 parts, but only one local rank, 0");
   CHECK(problem_of([](NcclTransport& transport) {
           transport.all_gather({{}, {}}, 1, nullptr);
-        }) == "NCCL transport: 2 parts of the one rank 0");
+        }) == "NCCL transport: 2 parts, but only one local rank, 0");
   CHECK(problem_of([](NcclTransport& transport) { transport.all_to_all({}, 4, nullptr); }) ==
-        "NCCL transport: 0 parts of the one rank 0");
+        "NCCL transport: 0 parts, but only one local rank, 0");
   static const std::int32_t minus_one = -1;
   static const std::int32_t one = 1;
   static const std::int32_t two = 2;
@@ -288,7 +287,7 @@ TEST_CASE("nccl transport: parts and rows that cannot be are refused before anyt
         }) == "NCCL transport: rank 0 exchanges a negative number of rows with rank 0");
   CHECK(problem_of([](NcclTransport& transport) {
           transport.all_to_all({{nullptr, nullptr, &one, &two}}, 4, nullptr);
-        }) == "NCCL transport: rank 0 sends 1 rows to itself and expects 2");
+        }) == "NCCL transport: rank 0 sends 1 rows to itself but expects 2");
 }
 
 }  // namespace

@@ -7,8 +7,8 @@ namespace {
 
 TEST_CASE("device: a driver that does not fit is said, with both versions") {
   CHECK(why_no_device(cudaErrorInsufficientDriver, 12020, 13000) ==
-        "the CUDA driver is for 12.2, this program needs 13.0: update the driver, or build with an older "
-        "toolkit");
+        "the CUDA driver supports CUDA 12.2, but this program needs 13.0: update the driver, or build with "
+        "an older toolkit");
 }
 
 TEST_CASE("device: no driver, no device and whatever else are different things") {
@@ -42,7 +42,7 @@ TEST_CASE("device: the search says what CUDA answers, and leaves no error behind
     const PretendedDriver old({cudaErrorInsufficientDriver, 1, 12020});
     const DeviceSearch search = find_devices();
     CHECK(search.count == 0);
-    CHECK(search.why_none.find("the CUDA driver is for 12.2, this program needs 13.0: ") == 0);
+    CHECK(search.why_none.find("the CUDA driver supports CUDA 12.2, but this program needs 13.0: ") == 0);
     CHECK(cudaGetLastError() == cudaSuccess);
   }
   const PretendedDriver no_device({cudaSuccess, 0, 13000});

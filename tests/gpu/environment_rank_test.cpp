@@ -104,9 +104,8 @@ TEST_CASE("environment_rank: variables that do not say which rank this is") {
     return error_of([&] { rank_under(variables, "x"); });
   };
   CHECK(message({}) ==
-        "which rank this is is not known: start it by torchrun, which sets RANK, WORLD_SIZE and LOCAL_RANK, "
-        "or by "
-        "srun, which sets SLURM_PROCID, SLURM_NTASKS and SLURM_LOCALID");
+        "the rank of this process is unknown: start it with torchrun, which sets RANK, WORLD_SIZE and "
+        "LOCAL_RANK, or with srun, which sets SLURM_PROCID, SLURM_NTASKS and SLURM_LOCALID");
   CHECK(message({{"RANK", "0"}, {"LOCAL_RANK", "0"}}) ==
         "WORLD_SIZE is not set: torchrun sets RANK, WORLD_SIZE and LOCAL_RANK");
   CHECK(message({{"SLURM_NTASKS", "4"}}) ==  // a shell within an allocation, without srun
@@ -116,16 +115,17 @@ TEST_CASE("environment_rank: variables that do not say which rank this is") {
     variables[name] = value;
     return message(variables);
   };
-  CHECK(with("RANK", "one") == "RANK is 'one', must be a number from 0 on");
-  CHECK(with("RANK", "-1") == "RANK is '-1', must be a number from 0 on");
-  CHECK(with("RANK", "1x") == "RANK is '1x', must be a number from 0 on");
-  CHECK(with("LOCAL_RANK", "") == "LOCAL_RANK is '', must be a number from 0 on");
-  CHECK(with("WORLD_SIZE", "0") == "WORLD_SIZE is '0', must be a number from 1 on");
-  CHECK(with("WORLD_SIZE", "99999999999") == "WORLD_SIZE is '99999999999', must be a number from 1 on");
-  CHECK(with("RANK", "4") == "RANK is 4, must be less than WORLD_SIZE, which is 4");
-  CHECK(with("LOCAL_RANK", "7") == "LOCAL_RANK is 7, must be less than WORLD_SIZE, which is 4");
+  CHECK(with("RANK", "one") == "RANK must be a whole number of at least 0, not 'one'");
+  CHECK(with("RANK", "-1") == "RANK must be a whole number of at least 0, not '-1'");
+  CHECK(with("RANK", "1x") == "RANK must be a whole number of at least 0, not '1x'");
+  CHECK(with("LOCAL_RANK", "") == "LOCAL_RANK must be a whole number of at least 0, not ''");
+  CHECK(with("WORLD_SIZE", "0") == "WORLD_SIZE must be a whole number of at least 1, not '0'");
+  CHECK(with("WORLD_SIZE", "99999999999") ==
+        "WORLD_SIZE must be a whole number of at least 1, not '99999999999'");
+  CHECK(with("RANK", "4") == "RANK must be less than WORLD_SIZE (4), not 4");
+  CHECK(with("LOCAL_RANK", "7") == "LOCAL_RANK must be less than WORLD_SIZE (4), not 7");
   CHECK(error_of([] { rank_under(torchrun(0, 1), ""); }) ==
-        "no id file is named: name one in a folder that all ranks can see, of every run its own");
+        "no id file is given: give one in a folder that all ranks can see, a different one for every run");
 }
 
 TEST_CASE("environment_rank: without a look-up of its own it asks the environment") {
@@ -204,9 +204,8 @@ TEST_CASE("environment_rank: what names the run") {
 TEST_CASE("environment_rank: rank 0 replaces no file, and removes none that is another's") {
   const TemporaryFile file("id", "precious\n");
   CHECK(share_error(torchrun(0, 2), file.path()) ==
-        "is there already: a run that was killed has left it, or another run uses it; remove it, or give "
-        "every run "
-        "a file of its own");
+        "already exists: a run that was killed left it behind, or another run uses it; remove it, or use a "
+        "different file for every run");
   CHECK(file.content() == "precious\n");
   CHECK(files_beside(file) == 1);
 }
@@ -214,7 +213,7 @@ TEST_CASE("environment_rank: rank 0 replaces no file, and removes none that is a
 TEST_CASE("environment_rank: a file that rank 0 cannot write") {
   const TemporaryFile folder("folder");
   CHECK(share_error(torchrun(0, 2), folder.path() + "/id") ==
-        "cannot be written: No such file or directory; name a folder that all ranks can write to");
+        "cannot be written: No such file or directory; use a folder that all ranks can write to");
   const LaunchCase launch;
   const std::string path = fs::path(folder.path()).parent_path().string();
   // Neither may root write everywhere, nor is there always space: in a process with limits.
@@ -223,12 +222,12 @@ TEST_CASE("environment_rank: a file that rank 0 cannot write") {
     const rlimit few_bytes{100, 100};
     setrlimit(RLIMIT_FSIZE, &few_bytes);
     const std::string full = share_error(torchrun(0, 2), path + "/id");
-    must(full == "cannot be written: File too large; name a folder that all ranks can write to");
+    must(full == "cannot be written: File too large; use a folder that all ranks can write to");
     must(files_beside(folder) == 0);
     chmod(path.c_str(), 0555);
     if (getuid() == 0) must(setuid(65534) == 0);
     const std::string closed = share_error(torchrun(0, 2), path + "/id");
-    must(closed == "cannot be written: Permission denied; name a folder that all ranks can write to");
+    must(closed == "cannot be written: Permission denied; use a folder that all ranks can write to");
   });
 }
 
@@ -256,7 +255,7 @@ TEST_CASE("environment_rank: a folder without links") {
   launch.check_well(options_of(1), [&](RankProcess&) {
     refuse_links();
     const std::string message = share_error(torchrun(0, 2), file.path());
-    must(message == "cannot be made: Operation not permitted; name another folder");
+    must(message == "cannot be created: Operation not permitted; use a different folder");
   });
   CHECK(files_beside(file) == 0);
 }
@@ -278,12 +277,12 @@ TEST_CASE("environment_rank: files that are not this run's are refused by who re
   };
   left_by(torchrun(0, 4));
   CHECK(message(torchrun(1, 8)) ==
-        "is for 4 ranks, and here are 8; remove it, or give every run a file of its own");
+        "is for 4 ranks, but this run has 8; remove it, or use a different file for every run");
   Variables other = torchrun(1, 4);
   other["TORCHELASTIC_RUN_ID"] = "b";
   left_by(torchrun(0, 4));
   CHECK(message(other) ==
-        "is of run a.0, and this is run b.0; remove it, or give every run a file of its own");
+        "belongs to run a.0, but this is run b.0; remove it, or use a different file for every run");
   left_by(srun(0, 4), 1000);
   CHECK(message(srun(1, 4)) == "no error");  // its run is this one: it only began late
   left_by(torchrun(0, 4), 1);                // at the end of a second, and the other began 1 ms later
@@ -296,12 +295,11 @@ TEST_CASE("environment_rank: files that are not this run's are refused by who re
     left_by(variables, 1000);
     variables["RANK"] = "1";
     const std::string old = message(variables);
-    CHECK_MESSAGE(
-        (old == "is an earlier run's: it was written 1000 s before this rank began; remove it, or give "
-                "every run a file of its own" ||
-         old == "is an earlier run's: it was written 1001 s before this rank began; remove it, or give "
-                "every run a file of its own"),
-        old);
+    CHECK_MESSAGE((old == "belongs to an earlier run: it was written 1000 s before this rank started; remove "
+                          "it, or use a different file for every run" ||
+                   old == "belongs to an earlier run: it was written 1001 s before this rank started; remove "
+                          "it, or use a different file for every run"),
+                  old);
   }
 }
 
@@ -319,22 +317,22 @@ TEST_CASE("environment_rank: files that are cut, or something else") {
     return share_error(torchrun(1, 2), file.path());
   };
   CHECK(message(whole) == "no error");
-  const std::string remedy = "; remove it, or give every run a file of its own";
+  const std::string remedy = "; remove it, or use a different file for every run";
   const std::size_t line = whole.find('\n');
   for (const std::size_t length : {line, line + 1, line + 2, line + 256, line + 257, whole.size() - 2}) {
     CAPTURE(length);
-    CHECK(message(whole.substr(0, length)) == "is cut" + remedy);
+    CHECK(message(whole.substr(0, length)) == "is truncated" + remedy);
   }
   std::string damaged = whole;
   damaged[line + 5] = 'g';
-  CHECK(message(damaged) == "is cut" + remedy);
-  CHECK(message("") == "is no id file" + remedy);
-  CHECK(message("goodput-nccl-id 2 ranks") == "is no id file" + remedy);
-  CHECK(message(std::string(1'000'000, 'x')) == "is no id file" + remedy);
+  CHECK(message(damaged) == "is truncated" + remedy);
+  CHECK(message("") == "is not an id file" + remedy);
+  CHECK(message("goodput-nccl-id 2 ranks") == "is not an id file" + remedy);
+  CHECK(message(std::string(1'000'000, 'x')) == "is not an id file" + remedy);
   const std::string folder = fs::path(file.path()).parent_path().string();
-  CHECK(share_error(torchrun(1, 2), folder) == "is no id file" + remedy);
+  CHECK(share_error(torchrun(1, 2), folder) == "is not an id file" + remedy);
   REQUIRE(mkfifo((file.path() + ".pipe").c_str(), 0600) == 0);
-  CHECK(share_error(torchrun(1, 2), file.path() + ".pipe") == "is no id file" + remedy);
+  CHECK(share_error(torchrun(1, 2), file.path() + ".pipe") == "is not an id file" + remedy);
   fs::remove(file.path() + ".pipe");
 }
 
@@ -342,9 +340,8 @@ TEST_CASE("environment_rank: the wait for rank 0 ends at the deadline, and not b
   const TemporaryFile file("id");
   const auto began = std::chrono::steady_clock::now();
   CHECK(share_error(torchrun(1, 2), file.path()) ==
-        "was not written by rank 0 within 200 ms: is it running, and is the file in a folder that all ranks "
-        "can "
-        "see?");
+        "was not written by rank 0 within 200 ms; check that rank 0 is running and that all ranks can see "
+        "the folder of the file");
   CHECK(std::chrono::steady_clock::now() - began >= 200ms);
 }
 

@@ -163,10 +163,11 @@ TEST_CASE("norm: rows and addresses that no vector fits are refused") {
   const auto refused = [&](std::int64_t hidden) {
     norm_forward({NormKind::kRms, 1, hidden}, {}, 1, stream.get());
   };
-  CHECK_THROWS_WITH(refused(12), "norm: a row has 12 elements, must have a multiple of 8, at most 8192");
-  CHECK_THROWS_WITH(refused(8200), "norm: a row has 8200 elements, must have a multiple of 8, at most 8192");
+  CHECK_THROWS_WITH(refused(12), "norm: a row has 12 elements; it must have a multiple of 8, at most 8192");
+  CHECK_THROWS_WITH(refused(8200),
+                    "norm: a row has 8200 elements; it must have a multiple of 8, at most 8192");
   CHECK_THROWS_WITH(static_cast<void>(norm_partial_elements({NormKind::kRms, 1, 0}, 1)),
-                    "norm: a row has 0 elements, must have a multiple of 8, at most 8192");
+                    "norm: a row has 0 elements; it must have a multiple of 8, at most 8192");
   const DeviceBuffer<Bf16> rows(64);
   NormForward odd{};
   odd.x = rows.data() + 1;

@@ -111,7 +111,7 @@ TEST_CASE("rank_launcher: a rank that is killed is known to all others at once")
     must(lost == "rank 2 was killed by signal 9 (SIGKILL)");
     must(rank.lost() == lost);  // and remains so
     throw LostRank(lost);
-  }) == "rank 2: killed by signal 9 (SIGKILL); ranks 0, 1, 3 ended because of it");
+  }) == "rank 2: killed by signal 9 (SIGKILL); ranks 0, 1, 3 ended as a consequence");
   CHECK(std::chrono::steady_clock::now() - began < 1s);
 }
 
@@ -125,14 +125,14 @@ TEST_CASE("rank_launcher: who ends because of another one is no cause") {
   CHECK_FALSE(ends[0].consequence);
   CHECK(ends[1].error == "rank 0 failed: no memory");
   CHECK(ends[1].consequence);
-  CHECK(message_of(ends) == "rank 0: no memory; rank 1 ended because of it");
+  CHECK(message_of(ends) == "rank 0: no memory; rank 1 ended as a consequence");
 }
 
 TEST_CASE("rank_launcher: whoever waits for the id of a rank that fails is told") {
   const LaunchCase launch;
   CHECK(launch.run(options_of(3), [](RankProcess& rank) {
     rank.share([]() -> UniqueId { throw std::runtime_error("no id"); });
-  }) == "rank 0: no id; ranks 1, 2 ended because of it");
+  }) == "rank 0: no id; ranks 1, 2 ended as a consequence");
 }
 
 TEST_CASE("rank_launcher: rank 0 hears of a failure as it shares, and others that come later do") {
@@ -141,7 +141,7 @@ TEST_CASE("rank_launcher: rank 0 hears of a failure as it shares, and others tha
     if (rank.rank() == 1) throw std::runtime_error("no");
     must(wait_for_loss(rank) == "rank 1 failed: no");
     rank.share(numbered_id);
-  }) == "rank 1: no; ranks 0, 2 ended because of it");
+  }) == "rank 1: no; ranks 0, 2 ended as a consequence");
 }
 
 TEST_CASE("rank_launcher: a rank that never shares is told by those that would wait for ever") {
@@ -155,7 +155,7 @@ TEST_CASE("rank_launcher: a rank that never shares is told by those that would w
                        rank.share(numbered_id);
                        throw LostRank(wait_for_loss(rank));  // as it would, were it to join a communicator
                      }) == "rank " + name + ": ended without calling share(); rank " +
-                               std::to_string(1 - silent) + " ended because of it");
+                               std::to_string(1 - silent) + " ended as a consequence");
   }
 }
 
@@ -181,12 +181,12 @@ TEST_CASE("rank_launcher: exit codes, calls of exit() and signals are told") {
     return launch.run(options_of(1), [&](RankProcess&) { end(); });
   };
   CHECK(message([] { _exit(3); }) == "rank 0: exit code 3");
-  CHECK(message([] { _exit(0); }) == "rank 0: exit code 0 before it was done");
+  CHECK(message([] { _exit(0); }) == "rank 0: exit code 0 before it finished");
   CHECK(message([] { std::abort(); }) == "rank 0: killed by signal 6 (SIGABRT)");
   CHECK(message([] { raise(SIGTERM); }) == "rank 0: killed by signal 15 (SIGTERM)");
   CHECK(message([] { raise(SIGRTMIN); }) ==
         "rank 0: killed by signal " + std::to_string(SIGRTMIN));  // it has no name
-  CHECK(message([] { throw 1; }) == "rank 0: an exception that is no std::exception");
+  CHECK(message([] { throw 1; }) == "rank 0: an exception that is not a std::exception");
   CHECK(message([] { throw std::runtime_error(std::string(1'000'000, 'x')); }) ==
         "rank 0: " + std::string(8192, 'x'));  // cut, not lost
 }
@@ -202,9 +202,9 @@ TEST_CASE("rank_launcher: a rank that hangs is killed after the grace") {
     ignore_everything();
   });
   CHECK(std::chrono::steady_clock::now() - began >= 200ms);
-  CHECK(ends[0].error == "killed 200 ms after another rank had failed");
+  CHECK(ends[0].error == "killed 200 ms after another rank failed");
   CHECK(ends[0].consequence);
-  CHECK(message_of(ends) == "rank 1: no; ranks 0, 2 ended because of it");
+  CHECK(message_of(ends) == "rank 1: no; ranks 0, 2 ended as a consequence");
 }
 
 TEST_CASE("rank_launcher: the wait for an id that rank 0 does not make ends at the deadline") {
@@ -217,7 +217,7 @@ TEST_CASE("rank_launcher: the wait for an id that rank 0 does not make ends at t
     static_cast<void>(rank.share([] { return UniqueId{}; }));
   });
   // Both of the others, or the second because of the first.
-  CHECK(message.find(": rank 0 has made no id within 100 ms: does it hang?") != std::string::npos);
+  CHECK(message.find(": rank 0 did not create an id within 100 ms; it may hang") != std::string::npos);
 }
 
 TEST_CASE("rank_launcher: ranks that all hang are killed at the limit") {
@@ -226,7 +226,7 @@ TEST_CASE("rank_launcher: ranks that all hang are killed at the limit") {
   options.limit = 200ms;
   CHECK(launch.run(options, [](RankProcess& rank) {
     if (rank.rank() != 1) ignore_everything();
-  }) == "ranks 0, 2: killed after 200 ms, the limit of all ranks");
+  }) == "ranks 0, 2: killed after 200 ms, the time limit for all ranks");
 }
 
 TEST_CASE("rank_launcher: a rank that leaves its socket to another process has ended all the same") {
@@ -236,7 +236,7 @@ TEST_CASE("rank_launcher: a rank that leaves its socket to another process has e
     if (rank.rank() == 1) throw LostRank(wait_for_loss(rank));
     if (fork() == 0) ignore_everything_until(200ms);
     _exit(3);
-  }) == "rank 0: exit code 3; rank 1 ended because of it");
+  }) == "rank 0: exit code 3; rank 1 ended as a consequence");
 }
 
 TEST_CASE("rank_launcher: what a rank says last is heard, though it left what it was told unread") {
@@ -357,9 +357,9 @@ TEST_CASE("rank_launcher: a number of ranks that cannot be") {
   const auto message = [](std::int32_t ranks) {
     return error_of([&] { static_cast<void>(run_ranks(options_of(ranks), [](RankProcess&) {})); });
   };
-  CHECK(message(0) == "0 ranks, must be 1 to 1024");
-  CHECK(message(-1) == "-1 ranks, must be 1 to 1024");
-  CHECK(message(1025) == "1025 ranks, must be 1 to 1024");
+  CHECK(message(0) == "the number of ranks must be from 1 to 1024, not 0");
+  CHECK(message(-1) == "the number of ranks must be from 1 to 1024, not -1");
+  CHECK(message(1025) == "the number of ranks must be from 1 to 1024, not 1025");
 }
 
 TEST_CASE("rank_launcher: ranks without a socket or a process are an error, and none is left behind") {
@@ -392,8 +392,8 @@ TEST_CASE("rank_launcher: ranks without a socket or a process are an error, and 
   const std::string no_socket = message_under(RLIMIT_NOFILE, static_cast<rlim_t>(highest) + 6);
   CAPTURE(no_socket);
   CHECK(no_socket.rfind("cannot start rank ", 0) == 0);
-  CHECK(no_socket.find(" of 16: no socket for it: Too many open files; allow more open files (ulimit -n), or "
-                       "start fewer ranks") != std::string::npos);
+  CHECK(no_socket.find(" of 16: cannot create a socket for it: Too many open files; allow more open files "
+                       "(ulimit -n), or start fewer ranks") != std::string::npos);
   CHECK(no_socket.find("left") == std::string::npos);
   CHECK(message_under(RLIMIT_NPROC, 1) ==
         "cannot start rank 0 of 16: cannot fork: Resource temporarily unavailable; allow more processes "
@@ -411,10 +411,10 @@ TEST_CASE("rank_launcher: the message has every cause once, and names ranks as p
         "ranks 0 to 3: 4 ranks, but 1 GPU");
   CHECK(message_of({failed(0, "x"), failed(1, "x"), failed(2, "y"), failed(3, "x"), followed(4), followed(5),
                     followed(6), followed(8), failed(9, "z")}) ==
-        "ranks 0, 1, 3: x; rank 2: y; rank 9: z; ranks 4 to 6, 8 ended because of it");
+        "ranks 0, 1, 3: x; rank 2: y; rank 9: z; ranks 4 to 6, 8 ended as a consequence");
   CHECK(message_of({failed(0, "a"), failed(1, "b"), failed(2, "c"), failed(3, "d"), failed(4, "e"),
                     failed(5, "f")}) ==
-        "rank 0: a; rank 1: b; rank 2: c; rank 3: d; 2 more errors of other ranks");
+        "rank 0: a; rank 1: b; rank 2: c; rank 3: d; 2 more errors on other ranks");
   CHECK(message_of({followed(0), followed(1)}) == "ranks 0, 1: rank 9 failed: x");  // nothing else is known
 }
 

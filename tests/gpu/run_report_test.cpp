@@ -181,7 +181,7 @@ TEST_CASE("bench table: the ceilings at the end stand beside those at first") {
   report.ceilings[1].again->gb_per_s = 4100;
   CHECK(drift_text(report) ==
         "at the end of the run\n"
-        "copy ceiling      kernel  SM MHz  median us  GB/s  at first   drift  nwrong\n"
+        "copy ceiling      kernel  SM MHz  median us  GB/s  at start   drift  nwrong\n"
         "1 read : 8 write  fast    1980        500.0  4100      4000  +2.5 %       0\n");
   CHECK(ceilings_text(report).find("1 read : 8 write  fast  <- ceiling  cold  1980 ") != std::string::npos);
 }

@@ -285,12 +285,13 @@ TEST_CASE("bench sampling: the warm-up of another measurement holds while the cl
 
 TEST_CASE("bench sampling: the rule can be read") {
   CHECK(describe({}) ==
-        "warm-up 100 ms of device time or more, until the SM clock after two batches of 10 ms differs by "
-        "<= 2 % or 2000 ms are used up; at least 50 samples, then until the CV of the median is <= 0.2 %, "
-        "0.5 s are used up or there are 1000 samples");
+        "warm-up 100 ms of device time or more, until the SM clocks after two batches of 10 ms differ by <= "
+        "2 % or 2000 ms have passed; at least 50 samples, then until the CV of the median is <= 0.2 %, 0.5 s "
+        "have passed or there are 1000 samples");
   StoppingRule few;
   few.few = 5;
-  CHECK(describe(few).find("0.5 s are used up (then 5 are enough) or there are") != std::string::npos);
+  CHECK(describe(few).find("0.5 s have passed (then 5 samples are enough) or there are") !=
+        std::string::npos);
   CHECK(std::string(name_of(Stop::kSteady)) == "steady");
   CHECK(std::string(name_of(Stop::kMostSamples)) == "most samples");
   CHECK(std::string(name_of(Stop::kTimeUsedUp)) == "time used up");

@@ -140,18 +140,19 @@ TEST_CASE("state migration: transfers that cannot be are refused before anything
     return has(problem_of({transfer}, at_0),
                ": migration: the state of expert 5 of layer 2 from rank " + problem);
   };
-  CHECK(says({2, 5, 0, 2, 8}, "0 to rank 2 is between ranks that do not exist: there are 2"));
-  CHECK(says({2, 5, 3, 2, 8}, "3 to rank 2 is between ranks that do not exist: there are 2"));
-  CHECK(says({2, 5, -1, 1, 8}, "-1 to rank 1 is between ranks that do not exist: there are 2"));
-  CHECK(says({2, 5, 1, 1, 8}, "1 to rank 1 stays where it is"));
+  CHECK(says({2, 5, 0, 2, 8}, "0 to rank 2 refers to a rank that does not exist: the number of ranks is 2"));
+  CHECK(says({2, 5, 3, 2, 8}, "3 to rank 2 refers to a rank that does not exist: the number of ranks is 2"));
+  CHECK(
+      says({2, 5, -1, 1, 8}, "-1 to rank 1 refers to a rank that does not exist: the number of ranks is 2"));
+  CHECK(says({2, 5, 1, 1, 8}, "1 to rank 1 has the same source and destination rank"));
   CHECK(says({2, 5, 0, 1, 0}, "0 to rank 1 has 0 bytes"));
   CHECK(says({2, 5, 0, 1, -8}, "0 to rank 1 has -8 bytes"));
   const auto nowhere = [](const StateTransfer&) { return std::int64_t{-1}; };
-  CHECK(has(problem_of({{2, 5, 0, 1, 8}}, nowhere), "0 to rank 1 has no place on rank "));
+  CHECK(has(problem_of({{2, 5, 0, 1, 8}}, nowhere), "0 to rank 1 has no memory on rank "));
 }
 
 TEST_CASE("state migration: nothing is written over what is read or written by another transfer") {
-  const std::string over = "is to be written over the state of expert ";
+  const std::string over = "would overwrite the state of expert ";
   // Both are of 100 bytes; 5 is at 200.
   const auto with_other_at = [](std::int64_t offset) {
     return
@@ -189,10 +190,9 @@ TEST_CASE(
     const Stream stream;
     migrate_states(communicator, transfers, place_of, stream.get());
   });
-  CHECK(
-      error_of(ends, 0) ==
-      "migration: the state of expert 7 of layer 0 from rank 1 to rank 0 is to be written over the state of "
-      "expert 5 of layer 0 from rank 0 to rank 1");
+  CHECK(error_of(ends, 0) ==
+        "migration: the state of expert 7 of layer 0 from rank 1 to rank 0 would overwrite the state of "
+        "expert 5 of layer 0 from rank 0 to rank 1");
 }
 
 TEST_CASE("state migration: a rank whose list differs in any number, or in length, is named") {
@@ -213,7 +213,7 @@ TEST_CASE("state migration: a rank whose list differs in any number, or in lengt
       migrate_states(
           communicator, list, [&](const StateTransfer&) { return memory.data(); }, stream.get());
     });
-    CHECK(has(message_of(ends), ": migration: rank 2 has another list of transfers than rank 0"));
+    CHECK(has(message_of(ends), ": migration: rank 2 has a different list of transfers than rank 0"));
   }
 }
 
@@ -233,9 +233,8 @@ TEST_CASE("state migration: a state that arrives otherwise than it was sent is a
             stream.get());
       });
   CHECK(error_of(ends, 1) ==
-        "migration: the state of expert 4 of layer 1 from rank 0 to rank 1 did not arrive as it was sent "
-        "(checksums "
-        "differ)");
+        "migration: the state of expert 4 of layer 1 from rank 0 to rank 1 was corrupted in transit "
+        "(checksums differ)");
 }
 
 TEST_CASE(
@@ -255,8 +254,8 @@ TEST_CASE(
         stream.get());
   });
   CHECK(error_of(ends, 1) ==
-        "migration: the state of expert 4 of layer 1 from rank 0 to rank 1 did not arrive as it was sent "
-        "(checksums differ), nor did 1 more");
+        "migration: the state of expert 4 of layer 1 from rank 0 to rank 1 was corrupted in transit "
+        "(checksums differ), in addition to 1 more");
 }
 
 }  // namespace

@@ -183,16 +183,17 @@ TEST_CASE("calibrate options: what they mean, and one line for what they cannot"
                                                                   "--only", "gemm", "--ranks", "8"});
   CHECK(parse_calibrate_options({"--list"}).list);
 
-  CHECK(option_error({}) == "--out FILE is missing; see --help");
+  CHECK(option_error({}) == "--out FILE is required; see --help");
   CHECK(option_error({"--out", ""}) == "--out must not be empty");
   CHECK(option_error({"--out", "h", "--rounds", "0"}) ==
-        "--rounds is '0', must be a whole number from 1 to 100");
+        "--rounds must be a whole number from 1 to 100, not '0'");
   CHECK(option_error({"--out", "h", "--ranks", "two"}) ==
-        "--ranks is 'two', must be a whole number from 1 to 1024");
+        "--ranks must be a whole number from 1 to 1024, not 'two'");
   CHECK(option_error({"--out", "h", "--deadline-s", "-1"}) ==
-        "--deadline-s is '-1', must be a positive number");
-  CHECK(option_error({"--out", "h", "--ranks", "2", "--id-file", "id"}) ==
-        "--ranks and --id-file exclude each other: with an id file the environment says how many");
+        "--deadline-s must be a positive number, not '-1'");
+  CHECK(
+      option_error({"--out", "h", "--ranks", "2", "--id-file", "id"}) ==
+      "--ranks and --id-file cannot be combined: with an id file, the environment sets the number of ranks");
   CHECK(option_error({"--out", "h", "--id-file", "id"}).empty());
   CHECK(option_error({"--out"}) == "--out needs a value");
   CHECK(option_error({"--fast"}) == "unknown option '--fast'; see --help");

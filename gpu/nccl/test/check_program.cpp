@@ -59,7 +59,7 @@ DeviceSearch find_devices_apart() {
 int report(const char* program, Sharing sharing, const CheckTally& tally, const std::string& problem) {
   if (!problem.empty()) std::printf("FAILED %s\n  %s\n", program, problem.c_str());
   if (sharing == Sharing::kOneGpu)
-    std::printf("correctness_only: ranks that share a GPU are checked, never timed\n");
+    std::printf("correctness_only: ranks that share a GPU are checked but not timed\n");
   const std::int32_t failed = tally.failed + (problem.empty() ? 0 : 1);
   std::printf("%d passed, %d failed\n", tally.passed.load(), failed);
   return failed == 0 && tally.passed > 0 ? 0 : kFailed;
@@ -85,7 +85,7 @@ int run_forked(const char* program, Sharing sharing, const CheckOptions& options
     return fail(program, "--ranks is " + std::to_string(launch.ranks) + ", but " +
                              (search.count == 1 ? "there is 1 GPU"
                                                 : "there are " + std::to_string(search.count) + " GPUs") +
-                             ": one a rank (nccl_loopback lets ranks share one)");
+                             ": each rank needs its own GPU (nccl_loopback lets ranks share one)");
   }
   launch.share_deadline = options.deadline;
   launch.limit = kWaitsOfAll * options.deadline;
@@ -116,8 +116,8 @@ int run_one_rank(const char* program, const CheckOptions& options) {
   // Schedulers that give a process its GPU alone call it the first.
   const std::int32_t device = search.count == 1 ? 0 : process->local_rank();
   if (device >= search.count) {
-    return fail(program, "this is process " + std::to_string(device) + " of its machine, which has " +
-                             std::to_string(search.count) + " GPUs: start one a GPU");
+    return fail(program, "this is local process " + std::to_string(device) + " of a machine that has " +
+                             std::to_string(search.count) + " GPUs: start one process per GPU");
   }
   GOODPUT_CUDA(cudaSetDevice(device));
   CheckTally tally;
@@ -138,7 +138,7 @@ int run_check_program(const char* name, Sharing sharing, int argc, char** argv) 
   try {
     options = parse_check_options(argc, argv);
     if (sharing == Sharing::kOneGpu && !options.id_file.empty()) {
-      throw std::invalid_argument("no such option: --id-file");
+      throw std::invalid_argument("unknown option: --id-file");
     }
   } catch (const std::invalid_argument& error) {
     std::fprintf(stderr, "%s: %s\n%s", name, error.what(), check_usage(name).c_str());

@@ -164,8 +164,8 @@ std::string wrong_rows(Communicator& communicator) {
 }  // namespace
 
 std::vector<NcclCheck> graph_checks() {
-  return {{"graph: a dispatch up to the host counts, replayed", wrong_schedule},
-          {"graph: an exchange of rows, replayed", wrong_rows}};
+  return {{"graph: a replayed dispatch up to the host counts", wrong_schedule},
+          {"graph: a replayed exchange of rows", wrong_rows}};
 }
 
 }  // namespace goodput::gpu::testing

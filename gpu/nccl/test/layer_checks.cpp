@@ -119,7 +119,7 @@ std::string differ_from_virtual(const DispatchCase& dispatch, const Cluster& clu
     for (std::size_t i = 0; i < digest.size(); ++i) {
       if (digests[rank * kDigestNumbers + i] == digest[i]) continue;
       return std::string(kDigested[i / 2]) + " of rank " + std::to_string(rank) +
-             " are not those of the virtual transport";
+             " differ from those of the virtual transport";
     }
   }
   return "";
@@ -145,7 +145,7 @@ std::string wrong_layer_of(const DispatchCase& dispatch, bool last_rank_idle, Co
     case ElementType::kFp32:
       return wrong_layer<float>(dispatch, cluster, communicator);
   }
-  return "no such element type";
+  return "unknown element type";
 }
 
 DispatchCase case_of(std::int32_t ranks, std::int32_t top_k, ElementType element,
