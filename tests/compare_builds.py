@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
 """Whether two builds of goodput say the same, byte for byte but for the revision.
 
-    tests/compare_builds.py OLD NEW [--jobs N] [--only TEXT]
+    tests/compare_builds.py OLD NEW [--jobs N] [--only TEXT] [--show] [--but-words]
 
 OLD and NEW are goodput binaries. Both run, from this repository's root, every shipped scenario and plan, the samples of
 traces/samples, and what comes of them (synthetic traces, conversions, placements, checkpoints), planning, sweeps, checks,
 fleets and a monitor: standard output, standard error, exit code and every file written must be equal, but for the times at
-which a monitor ran. Prints a line per difference and the counts; exits 1 if there is any. --show prints the differing lines.
+which a monitor ran. Prints a line per difference and the counts; exits 1 if there is any. --show prints the differing lines. --but-words, after a change
+of texts, compares JSON without its texts (strings with a space), and of anything else which numbers it has.
 """
 
 import argparse
@@ -91,9 +92,9 @@ def commands():
            ["monitor", "export", "OUT/m.sqlite", "--table", "OUT/steps.csv", "--workers", "OUT/workers.csv", "--quiet"],
            ["fleet", "OUT/m.sqlite", "--min-steps", "1", "--json", "-"])
     yield ("fleet", {}, ["synth", "--fleet", "12", "--out", "OUT/fleet", "--quiet"],
-           ["fleet", "OUT/fleet/results", "--about", "OUT/fleet/jobs.csv", "--json", "-"],
-           ["fleet", "OUT/fleet/results", "--about", "OUT/fleet/jobs.csv", "--tables", "OUT/tables"])
-    yield "plan", ["plan", "llama3-70b-1024", "--plans", "2", "--spares", "0,2", "--most-trials", "32", "--out", "OUT/answer"]
+           ["fleet", "OUT/fleet/results", "--job-info", "OUT/fleet/jobs.csv", "--json", "-"],
+           ["fleet", "OUT/fleet/results", "--job-info", "OUT/fleet/jobs.csv", "--tables", "OUT/tables"])
+    yield "plan", ["plan", "llama3-70b-1024", "--plans", "2", "--spares", "0,2", "--max-trials", "32", "--out", "OUT/answer"]
     yield ("sweep", {}, ["sweep", "controlled-5min-gpt-s", "--vary", "/failures/every_s=200,300", "--out", "OUT/sweep"])
     yield "check", ["check", "smoke", "--json", "-"]
     yield "check, text", ["check", "smoke", "--report", "OUT/r.html"]
@@ -128,11 +129,29 @@ def outputs_of(binary, files, runs):
         return succeeded, {name: OF_THE_RUN.sub(rb"\1", text.replace(folder.encode(), b"OUT")) for name, text in found.items()}
 
 
-def compare(case, old, new, show):
+def without_texts(value):
+    if isinstance(value, dict):
+        return {key: without_texts(member) for key, member in value.items()}
+    if isinstance(value, list):
+        return [without_texts(member) for member in value]
+    return "TEXT" if isinstance(value, str) and " " in value else value
+
+
+def but_words(output):
+    """JSON without its texts; of other outputs the numbers, each once."""
+    try:
+        return json.dumps(without_texts(json.loads(output)), indent=1).encode()
+    except ValueError:
+        return b"\n".join(sorted(set(re.findall(rb"(?<![\w.])\d+(?:[.,]\d+)*(?:e[-+]?\d+)?", output))))
+
+
+def compare(case, old, new, show, words):
     name, *runs = case
     files = runs.pop(0) if isinstance(runs[0], dict) else {}
     succeeded, before = outputs_of(old, files, runs)
     _, after = outputs_of(new, files, runs)
+    if not words:
+        before, after = ({name: but_words(output) for name, output in of.items()} for of in (before, after))
     differing = [part for part in sorted(before.keys() | after.keys()) if before.get(part) != after.get(part)]
     lines = []
     for part in differing if show else []:
@@ -148,12 +167,13 @@ def main():
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--only", default="", help="commands whose name contains this")
     parser.add_argument("--show", action="store_true", help="print the lines that differ")
+    parser.add_argument("--but-words", action="store_true", help="compare numbers, JSON keys and names, not texts")
     options = parser.parse_args()
     old, new = (str(pathlib.Path(path).resolve()) for path in (options.old, options.new))
     cases = [case for case in commands() if options.only in case[0]]
     outputs = different = failed = 0
     with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
-        for name, succeeded, parts, differing, lines in pool.map(lambda case: compare(case, old, new, options.show), cases):
+        for name, succeeded, parts, differing, lines in pool.map(lambda case: compare(case, old, new, options.show, not options.but_words), cases):
             outputs += parts
             different += len(differing)
             failed += not succeeded

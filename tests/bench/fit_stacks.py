@@ -79,7 +79,7 @@ AUTOMODEL = {
 PARENT = {"llm-foundry": None, "nemo": None, "megatron-bridge": "nemo", "torchtitan": "llm-foundry",
           "automodel": "torchtitan"}
 DENSE = {"dense, A100 and H100": ("A100", "H100"), "dense, Blackwell": ("Blackwell",)}
-AT_BOUND = "at the bound of what is physical: these steps have a cost or a saving that goodput does not model"
+AT_BOUND = "at the physical limit: these steps have costs or savings that goodput does not model"
 
 
 def family(row):

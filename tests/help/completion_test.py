@@ -344,9 +344,9 @@ class FishTest(Completes, unittest.TestCase):
     def test_descriptions(self):
         for line in ("goodput tr", "goodput help tr"):
             self.shell.complete(line)
-            self.assertEqual(self.shell.described, {"trace": "what a trace file holds; convert between formats"})
+            self.assertEqual(self.shell.described, {"trace": "Summarize traces and convert between formats"})
         self.shell.complete("goodput whatif --heatmap")
-        self.assertEqual(self.shell.described.get("--heatmap"), "Draw the workers' slowdowns, as .svg or .png")
+        self.assertEqual(self.shell.described.get("--heatmap"), "Draw a heat map of the workers' slowdowns, as .svg or .png")
         self.shell.complete("goodput plan-step llama3-8b")
         self.assertEqual(self.shell.described, {"llama3-8b-h100": "Llama 3 8B on 8 x H100 SXM5 80GB"})
 

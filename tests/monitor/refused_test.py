@@ -37,10 +37,10 @@ class Refused(push_case.PushCase):
     def test_a_token_that_is_refused(self):
         for name, token, because in (("missing", self.folder / "missing", "No such file or directory"),
                                      ("short", self.write("short", "too-short"), "at least 16 printable characters"),
-                                     ("open", self.write("open", TOKEN, 0o644), "others may read this token")):
+                                     ("open", self.write("open", TOKEN, 0o644), "other users can read this token file")):
             with self.subTest(name):
                 self.assert_refused(self.logs, "--push", "--token-file", token, "--port", 0, because=because)
-        self.assert_refused(self.logs, "--push", "--port", 0, because="--token-file is needed")
+        self.assert_refused(self.logs, "--push", "--port", 0, because="--token-file is required")
 
     def test_an_address_or_a_port_that_cannot_be_had(self):
         with socket.create_server(("127.0.0.1", 0)) as taken:
@@ -48,8 +48,8 @@ class Refused(push_case.PushCase):
                                 because="Address already in use")
         self.assert_refused(self.logs, "--address", "192.0.2.1", "--behind-proxy", "--token-file", self.token, "--port", 0,
                             because="cannot listen on port 0 of 192.0.2.1")
-        self.assert_refused(self.logs, "--address", "0.0.0.0", because="--token-file is needed")
-        self.assert_refused(self.logs, "--address", "localhost", because="is no IP address")
+        self.assert_refused(self.logs, "--address", "0.0.0.0", because="--token-file is required")
+        self.assert_refused(self.logs, "--address", "localhost", because="is not an IP address")
 
     def test_files_that_cannot_be_read(self):
         rules = self.write("rules.json", '{"rules": []}')
@@ -66,10 +66,10 @@ class Refused(push_case.PushCase):
         self.assert_refused(self.logs, "--push", "--token-file", self.token, "--port", 0, because="Not a directory")
         self.database.write_text("text")
         (self.work / "monitor.sqlite.spool").unlink()
-        self.assert_refused(self.logs, "--port", 0, because="is damaged, or no database of a monitor")
+        self.assert_refused(self.logs, "--port", 0, because="is damaged, or is not a database of goodput monitor")
 
     def test_names_and_numbers(self):
-        for arguments, because in ((("--url", "https://a b"), "has spaces"), (("--url", "https://user@host/"), "--url"),
+        for arguments, because in ((("--url", "https://a b"), "contains spaces"), (("--url", "https://user@host/"), "--url"),
                                    (("--url", "https://host:0"), "--url"), (("--port", 70000), "--port"), (("--keep", "soon"), "--keep")):
             with self.subTest(arguments):
                 self.assert_refused(self.logs, *arguments, because=because)

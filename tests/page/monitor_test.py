@@ -171,7 +171,7 @@ class Job(unittest.TestCase):
         browser.command("Network.emulateNetworkConditions", offline=True, latency=0, downloadThroughput=-1, uploadThroughput=-1)
         # A stream that is open stays open in this emulation: a page that is shown again listens anew.
         browser.run("document.dispatchEvent(new Event('visibilitychange'))")
-        wait_for(lambda: "No connection to the monitor" in browser.run(banner), "the banner")
+        wait_for(lambda: "Lost the connection to the monitor" in browser.run(banner), "the banner")
         browser.command("Network.emulateNetworkConditions", offline=False, latency=0, downloadThroughput=-1, uploadThroughput=-1)
         wait_for(lambda: browser.run(banner) == "", "the banner to go")
         browser.messages()

@@ -96,7 +96,7 @@ class MonitoredJob:
 
     def incident(self):
         """The newest incident of the job, or None."""
-        return next(iter(self.get(f"/api/v1/incidents?job={quote(self.job)}&most=1")["incidents"]), None)
+        return next(iter(self.get(f"/api/v1/incidents?job={quote(self.job)}&limit=1")["incidents"]), None)
 
     def analysed(self):
         return sum(job["steps"]["analysed"] for job in self.get("/api/v1/jobs")["jobs"] if job["name"] == self.job)

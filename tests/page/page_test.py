@@ -127,10 +127,10 @@ class Fleet(unittest.TestCase):
         self.assertRegex(text_of("h1")[0], r"^Stragglers cost these \d+ jobs [\d.]+ % of their GPU-hours \([\d,]+ of [\d,]+\); ")
 
     def test_every_part_of_the_result_is_shown(self):
-        for title in ("What costs most?", "Which jobs lose most?", "Which operations waste time?", "Do larger jobs lose more?",
+        for title in ("Which causes cost the most?", "Which jobs lose the most?", "Which operations waste time?", "Do larger jobs lose more?",
                       "Which hosts are slow in several jobs?", "How does this compare with the paper?", "Which jobs were left out?"):
             self.assertIn(title, text_of("h2"))
-        for title in ("Waste of the jobs", "Slow steps", "Slowest workers", "Last pipeline stage", "Sequence lengths"):
+        for title in ("Waste per job", "Slow steps", "Slowest workers", "Last pipeline stage", "Sequence lengths"):
             self.assertIn(title, text_of("h3"))
             self.assertRegex(read_off(title, "\ue010"), r": \d+\.\d\u202f%$")  # End
 
@@ -190,7 +190,7 @@ class Pictures(unittest.TestCase):
         world.browser.run(f"{figure}.querySelector('.drawing').id = 'pipeline'")
         press("#pipeline", "\ue011")  # Home
         said = world.browser.run(f"return {figure}.querySelector('output').textContent")
-        self.assertRegex(said, r"stage 0 · \S+ .*from .*takes ")
+        self.assertRegex(said, r"stage 0 · \S+ .*starts at .*takes ")
 
     def test_slots_say_where_the_other_replicas_are(self):
         world.open("placement")
@@ -202,7 +202,7 @@ class Pictures(unittest.TestCase):
 
     def test_results_of_one_kind_are_compared(self):
         world.open("two")
-        self.assertIn("Compared: Stragglers", text_of("h2"))
+        self.assertIn("Comparison: Stragglers", text_of("h2"))
         self.assertEqual(len(text_of("article")), 2)
 
     def test_200_000_cells_are_redrawn_within_a_frame_of_100_ms(self):

@@ -12,14 +12,14 @@ class Simulate(unittest.TestCase):
         self.browser = open_page("simulate")
 
     def test_the_headline_names_the_best_policy_and_by_how_much(self):
-        self.assertRegex(text_of("h1")[0], r"^(ds|elastic_dp) (is done after|trains) .*(as fast|as much|no different|as) ")
+        self.assertRegex(text_of("h1")[0], r"^(ds|elastic_dp) (finishes after|trains) .*(as fast as|as much as|no difference from|the same as) ")
 
     def test_samples_are_read_off_at_any_time_and_losses_by_mark(self):
         self.assertRegex(read_off("Samples by policy", HOME), r"^time 0.s: ds 0, elastic_dp 0$")
         self.assertRegex(read_off("Samples by policy", DOWN), r"^time .* · \w+ loss of \d node")
 
     def test_nodes_are_held_and_used(self):
-        self.assertRegex(read_off("Nodes: held", HOME), r"used by ds \d+, used by elastic_dp \d+, held 10$")
+        self.assertRegex(read_off("Nodes held", HOME), r"used by ds \d+, used by elastic_dp \d+, held 10$")
 
     def test_all_kinds_of_time_are_in_the_table(self):
         kinds = [row[0] for row in rows_of("all kinds of time")]
@@ -27,7 +27,7 @@ class Simulate(unittest.TestCase):
         self.assertIn("wasted progress from disruption", kinds)
 
     def test_ratios_have_their_intervals(self):
-        self.assertRegex(read_off("Ratio of samples an hour", DOWN), r"^ds/elastic_dp: 0\.\d+.× \(95 % interval 0\.\d+.× to 0\.\d+.×\)")
+        self.assertRegex(read_off("Ratio of samples per hour", DOWN), r"^ds/elastic_dp: 0\.\d+.× \(95 % interval 0\.\d+.× to 0\.\d+.×\)")
 
     def test_trials_scatter_around_a_deadline(self):
         self.assertRegex(read_off("Time to the goal", END), r"100.0.%")
@@ -58,15 +58,15 @@ class Plan(unittest.TestCase):
     def test_the_chart_zooms_to_the_answer_and_counts_the_choices_outside(self):
         near, everything = len(rows_of("Cost against time")), len(rows_of("All choices"))
         self.assertLess(near, everything)
-        self.assertIn(f"{everything - near} more choices cost more or take longer and are outside of this picture.", text_of(".note"))
+        self.assertIn(f"{everything - near} more choices cost more or take longer and are outside this chart.", text_of(".note"))
 
     def test_one_number_is_changed_at_a_time(self):
         self.assertRegex(read_off("Cost by spare nodes", HOME), r"^spare nodes 0: \$")
         self.assertRegex(read_off("Cost by steps between checkpoints", END), r"^steps between checkpoints \d+: \$")
 
     def test_inputs_are_ranked_by_how_far_they_move_the_answer(self):
-        self.assertRegex(read_off("Change of cost", HOME), r"\): at .*: [+−]?\d.*%, at .*: [+−]?\d.*%$")
-        rows = rows_of("Change of cost")
+        self.assertRegex(read_off("Change in cost", HOME), r"\): at .*: [+−]?\d.*%, at .*: [+−]?\d.*%$")
+        rows = rows_of("Change in cost")
         numbers = [max(abs(float(cell.rstrip("\u202f%").replace("−", "-").replace("–", "0"))) for cell in (row[3], row[5])) for row in rows]
         self.assertEqual(numbers, sorted(numbers, reverse=True))
 
@@ -85,36 +85,36 @@ class LimitedPlan(unittest.TestCase):
         self.assertEqual(self.figures()["Nodes to hold"], "106 reserved, 4 from the spot market; 8 train, 2 are spares")
 
     def test_limits_say_what_is_required_and_whether_the_trials_show_it(self):
-        self.assertEqual(self.figures()["Done within 22\u202fh"], "97.7\u202f% of runs95\u202f% required, at least 95.0\u202f% shown")
-        self.assertEqual(self.figures()["Within $4\u202f000"], "90.0\u202f% of runs90\u202f% required, not shown by 128 trials")
+        self.assertEqual(self.figures()["Done within 22\u202fh"], "97.7\u202f% of runs95\u202f% required, at least 95.0\u202f% at 95\u202f% confidence")
+        self.assertEqual(self.figures()["Within $4\u202f000"], "90.0\u202f% of runs90\u202f% required, not confirmed by 128 trials")
 
     def test_the_interval_between_checkpoints_is_a_time_and_steps(self):
         self.assertIn("a checkpoint every 11\u202fmin (88 steps)", self.figures()["Policy"])
 
     def test_choices_that_differ_only_in_their_interval_share_a_row(self):
-        rows = rows_of("the answer and equally good choices")
+        rows = rows_of("recommended choice and equally good ones")
         # policy, nodes, spares, spot nodes, saves every, steps
         self.assertEqual([row[1:6] for row in rows], [["10", "2", "4", "11\u202fmin", "88"], ["10", "2", "4", "80\u202fs to 5\u202fmin", "11 to 44"]])
 
     def test_costs_have_their_intervals(self):
-        for row in rows_of("the answer and equally good choices"):
+        for row in rows_of("recommended choice and equally good ones"):
             self.assertRegex(row[6], r"^\$[\d\u202f.]+ ± \d\.\d.%$")
 
     def test_inputs_that_hardly_matter_share_a_line(self):
-        self.assertEqual([row[0] for row in rows_of("Change of cost")], ["cost model calibrated", "failure rate"])
-        self.assertIn("Less than 0.3\u202f% either way: time to detect a loss.", text_of(".note"))
+        self.assertEqual([row[0] for row in rows_of("Change in cost")], ["cost model calibrated", "failure rate"])
+        self.assertIn("These inputs change it by less than 0.3\u202f%: time to detect a loss.", text_of(".note"))
 
     def test_inputs_that_were_not_examined_are_named(self):
-        self.assertIn("Not examined because the time was up: time to swap in a spare; spot: price of a node.", text_of(".note"))
+        self.assertIn("Not examined because the time ran out: time to swap in a spare; spot: price of a node.", text_of(".note"))
 
     def test_an_input_that_breaks_a_limit_is_marked(self):
-        self.assertEqual(read_off("Change of cost", END), "failure rate (now 100 per 1000 node-days, assumed): at 50 per 1000 node-days: −1.3\u202f%, "
+        self.assertEqual(read_off("Change in cost", END), "failure rate (now 100 per 1000 node-days, assumed): at 50 per 1000 node-days: −1.3\u202f%, "
                                                           "at 200 per 1000 node-days: +5.6\u202f% (breaks a limit)")
         self.assertEqual(len(text_of("rect.remarked")), 1)
-        self.assertEqual(rows_of("Change of cost")[1][-1], "breaks a limit at 200 per 1000 node-days")
+        self.assertEqual(rows_of("Change in cost")[1][-1], "breaks a limit at 200 per 1000 node-days")
 
     def test_another_cost_model_moves_the_answer_once(self):
-        self.assertEqual(read_off("Change of cost", HOME), "cost model calibrated (assumed): −19.4\u202f%")
+        self.assertEqual(read_off("Change in cost", HOME), "cost model calibrated (assumed): −19.4\u202f%")
         self.assertTrue(any(text.startswith("According to cost model calibrated, elastic_dp with no spares, 2 nodes from the spot market on DP ")
                             for text in text_of("section li")))
 
@@ -149,7 +149,7 @@ class Sweep(unittest.TestCase):
         self.assertRegex(read_off("Goodput by interval steps", END), r"^interval steps 800: .*ds \d+\.\d.%")
 
     def test_parameters_are_ranked_by_how_far_they_move_the_best_point(self):
-        self.assertRegex(read_off("Change of cost", HOME), r"^(mtbf hours|interval steps) \(best at \d+\): at \d+: [+−]?\d")
+        self.assertRegex(read_off("Change in cost", HOME), r"^(mtbf hours|interval steps) \(best at \d+\): at \d+: [+−]?\d")
 
 
 class Check(unittest.TestCase):
@@ -186,12 +186,12 @@ class Checked(unittest.TestCase):
     def test_a_check_that_finds_nothing_says_so(self):
         open_page("checked")
         self.assertRegex(text_of("h1")[0], r"^Nothing is worse: all \d+ figures are the same\.$")
-        self.assertIn("Nothing: every figure is what it was.", text_of(".note"))
+        self.assertIn("Nothing: every value is the same as in the baseline.", text_of(".note"))
 
 
 class Older(unittest.TestCase):
     def test_what_older_results_lack_is_said_in_place_of_empty_charts(self):
         open_page("older")
         said = " ".join(text_of(".missing"))
-        for what in ("the course of the first trial", "the distribution over trials", "the other choices", "what other numbers come to", "the points"):
+        for what in ("the first trial", "the distribution over trials", "the other choices", "the results for other numbers", "the points"):
             self.assertIn(what, said)

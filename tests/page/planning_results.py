@@ -17,7 +17,7 @@ QUESTION = {
     "usd_per_node_hour": 20, "storage_gb_per_s": 5, "detect_s": 120, "startup_s": 300, "swap_s": 60,
     "failures": {"model": "exponential", "failures_per_1000_node_days": 200, "repair_s": 43200, "repair": "exponential"},
     "search": {"tp": [1], "pp": [1, 2], "cp": [1]}, "plans": 2, "policies": {"checkpoint": {}, "elastic_dp": {}},
-    "spares": [0, 1, 2], "intervals": [0.5, 1, 2], "most_trials": 32,
+    "spares": [0, 1, 2], "intervals": [0.5, 1, 2], "max_trials": 32,
 }
 
 COMMANDS = {

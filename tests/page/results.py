@@ -25,7 +25,7 @@ COMMANDS = {
     "trace": ["trace", "info", SAMPLES / "small.csv"],
     "spot": ["trace", "info", SAMPLES / "spot_counts.json"],
     "list": ["list", "models"],
-    "fleet": ["fleet", "made-fleet/results", "--about", "made-fleet/jobs.csv", "--min-steps", "1"],
+    "fleet": ["fleet", "made-fleet/results", "--job-info", "made-fleet/jobs.csv", "--min-steps", "1"],
     **planning_results.COMMANDS,
 }
 

@@ -60,7 +60,7 @@ class Run {
     if (ends_ == next) return end_activity();
     if (until == next) {
       if (doing_ == Doing::kNothing && !event_ && wake == kNoTime) return stop(nothing_to_wait_for());
-      return stop(trace_end == next && goal_.until != next ? "the trace of the nodes ends here" : "");
+      return stop(trace_end == next && goal_.until != next ? "the node trace ends here" : "");
     }
     if (event == next) return change_nodes();
     respond(policy_.on_wake(view()));
@@ -68,7 +68,7 @@ class Run {
 
   [[nodiscard]] std::string nothing_to_wait_for() const {
     return "the job " + course_.reason + ", has " + std::to_string(held_.size()) +
-           ", and nothing will change any more";
+           ", and no more node changes are coming";
   }
 
   void note_until(SimTime time) {

@@ -197,10 +197,10 @@ class SlurmTest:
         check_same(out, self.one)
 
     def a_second_sweep_is_refused(self):
-        self.refused(self.sweep(self.one), "holds a sweep already")
-        self.refused(["srun", "-n", TASKS, *self.sweep(self.step)], "holds a sweep already")
-        self.refused(["srun", "-n", TASKS, *self.sweep(self.step, vary=FEW)], "holds the sweep of another grid")
-        self.refused(["srun", "-n", TASKS + 1, "--overcommit", *self.sweep(self.step, "--resume")], f"holds a sweep in {TASKS} shards")
+        self.refused(self.sweep(self.one), "already contains a sweep")
+        self.refused(["srun", "-n", TASKS, *self.sweep(self.step)], "already contains a sweep")
+        self.refused(["srun", "-n", TASKS, *self.sweep(self.step, vary=FEW)], "contains a different sweep")
+        self.refused(["srun", "-n", TASKS + 1, "--overcommit", *self.sweep(self.step, "--resume")], f"contains a sweep in {TASKS} shards")
         check_same(self.step, self.one)
 
     def other_ways_to_share_out_are_the_same(self):
@@ -242,7 +242,7 @@ class SlurmTest:
         done = self.ranks()
         check(done.returncode != 0, done.stdout)
         check("is there already: a run that was killed has left it" in done.stdout, done.stdout)
-        check(done.stdout.count("is of run 1.2.3, and this is run ") == TASKS - 1, done.stdout)
+        check(done.stdout.count("belongs to run 1.2.3, but this is run ") == TASKS - 1, done.stdout)
         (self.folder / "id").unlink()
 
     def run_all(self):

@@ -152,7 +152,8 @@ Damage replica_pauses(const WholeTrace& whole, RandomStream&) {
 Damage too_few_whole_steps(const WholeTrace& whole, RandomStream& random) {
   Steps steps = steps_of(whole.rows);
   steps.resize(steps.size() / 2 + 1);
-  return refused(without_rows(whole.rows, one_row_of_each(whole.rows, steps, random)), "want at least half");
+  return refused(without_rows(whole.rows, one_row_of_each(whole.rows, steps, random)),
+                 " steps are complete, but at least half must be: ");
 }
 
 // ---- Steps asked for
@@ -180,7 +181,7 @@ Damage damage_in_template(const WholeTrace& whole, RandomStream& random) {
 Damage damaged_step_asked_for(const WholeTrace& whole, RandomStream& random) {
   const Steps steps = some_steps(whole.rows, random);
   DamagedTrace damaged =
-      refused(without_rows(whole.rows, one_row_of_each(whole.rows, steps, random)), "cannot be analysed: ");
+      refused(without_rows(whole.rows, one_row_of_each(whole.rows, steps, random)), "cannot be analyzed: ");
   damaged.steps = {{steps.front(), steps.front()}};
   return damaged;
 }
@@ -321,7 +322,7 @@ Damage worker_absent(const WholeTrace& whole, RandomStream& random) {
   if (pp_size(whole.rows) == 1 && dp == dp_size(whole.rows) - 1) return std::nullopt;  // a smaller job
   return refused(
       filtered(whole.rows, [&](const OpRow& row) { return row.dp_rank != dp || row.stage != stage; }),
-      "of workers there is not one row: dp_rank " + std::to_string(dp));
+      "there are no rows for some workers (dp_rank " + std::to_string(dp));
 }
 
 Damage first_stage_absent(const WholeTrace& whole, RandomStream&) {
@@ -335,7 +336,7 @@ Damage last_stage_absent(const WholeTrace& whole, RandomStream&) {
   const bool has_chunks = *std::max_element(whole.rows.mc.begin(), whole.rows.mc.end()) > 0;
   if (last == 0) return std::nullopt;
   return refused(filtered(whole.rows, [&](const OpRow& row) { return row.stage != last; }),
-                 last == 1 && has_chunks ? "gmc counts" : "the stages after it are missing");
+                 last == 1 && has_chunks ? "the gmc values imply" : "later stages");
 }
 
 Damage rank_at_two_places(const WholeTrace& whole, RandomStream&) {
@@ -345,7 +346,7 @@ Damage rank_at_two_places(const WholeTrace& whole, RandomStream&) {
                          [&](OpRow& row) {
                            if (row.rank == *ranks.begin()) row.rank = *ranks.rbegin();
                          }),
-                 "every worker needs a rank of its own");
+                 "every worker needs its own rank");
 }
 
 Damage microseconds(const WholeTrace& whole, RandomStream&) {
@@ -359,7 +360,7 @@ Damage microseconds(const WholeTrace& whole, RandomStream&) {
 
 Damage epoch_in_float32(const WholeTrace& whole, RandomStream&) {
   return refused(changed(whole.rows, [](OpRow& row) { row.start_s = round_to_float32(row.start_s + 1.7e9); }),
-                 "their order is lost");
+                 "the order of ops is lost");
 }
 
 }  // namespace
