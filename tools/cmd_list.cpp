@@ -63,7 +63,7 @@ std::vector<ListKind> list_kinds() {
                        GOODPUT_TRY(const config::Library library, config_library(context));
                        if (library.folders.empty()) {
                          return Error{
-                             "this program has no shipped configs: no folder above it has "
+                             "no shipped configs found: no folder above this program has "
                              "share/goodput/configs; name a folder with --configs",
                              {}};
                        }
@@ -109,7 +109,7 @@ class ListCommand final : public Command {
  private:
   static Result<ExitCode> show_help(const CommandContext& context) {
     if (context.options.wants_result())
-      return Error{"--json and --report need something to list; see goodput list --help", {}};
+      return Error{"--json and --report apply only if WHAT is given; see `goodput list --help`", {}};
     for (const CommandHelp& command : context.program().commands) {
       if (command.word() == "list") context.print(help_text(command, context.terminal.width));
     }

@@ -81,7 +81,7 @@ Result<std::string> describe_stack(const std::string& file, const config::Librar
     gpus.insert(gpus.end(), some.gpus.begin(), some.gpus.end());
   if (!factors.empty()) {
     text += fmt::format("; speed relative to a kernel run alone: {}", fmt::join(factors, ", "));
-    if (!gpus.empty()) text += fmt::format(" (different on {})", fmt::join(gpus, ", "));
+    if (!gpus.empty()) text += fmt::format(" (other factors on {})", fmt::join(gpus, ", "));
   }
   return fmt::format("{}; compared with {} measured steps", text, rows);
 }
@@ -169,7 +169,7 @@ Result<std::string> describe_alert_rules(const std::string& file, const config::
   for (const AlertRule& rule : config.rules) rules.push_back(rule.kind());
   std::vector<std::string_view> sinks;
   for (const SinkConfig& sink : config.sinks) sinks.push_back(sink.kind());
-  return fmt::format("{} rule{}: {}; to {}", rules.size(), rules.size() == 1 ? "" : "s",
+  return fmt::format("{} rule{}: {}; sent to {}", rules.size(), rules.size() == 1 ? "" : "s",
                      fmt::join(rules, ", "),
                      sinks.empty() ? "nobody" : fmt::format("{}", fmt::join(sinks, ", ")));
 }
@@ -180,7 +180,8 @@ Result<std::string> describe_fleet(const std::string& file, const config::Librar
   std::vector<std::string> causes;
   for (const FleetCause& cause : mixture.causes)
     causes.push_back(fmt::format("{:g} % {}", 100 * cause.share, kStragglerKinds[cause.kind]));
-  return fmt::format("jobs in {} shapes; {}", mixture.shapes.size(), fmt::join(causes, ", "));
+  return fmt::format("jobs of {} shapes; causes of stragglers: {}", mixture.shapes.size(),
+                     fmt::join(causes, ", "));
 }
 
 }  // namespace

@@ -37,9 +37,10 @@ std::string method_of(const StoppingRule& rule) {
   return "random data; us: CUDA events around single runs, including the gaps between launches; graph: "
          "replay time of a captured graph divided by its runs; " +
          describe(rule) +
-         "; share = floor / median; floor = bytes / copy ceiling (1 read : 8 write for scatter with k > 1, 8 "
-         "read : 1 write for sums over k rows, 1 read : 1 write otherwise), with the ceiling measured by "
-         "events at the start; targets are compared with graph; SM MHz: a>b means that the clock changed "
+         "; share = floor / median; floor = bytes / copy ceiling; the ceiling is measured by events at the "
+         "start; its copies are 1 read : 8 write for scatter with k > 1; 8 read : 1 write for sums over k "
+         "rows; "
+         "else 1 read : 1 write; targets are compared with graph; SM MHz: a>b means that the clock changed "
          "during the samples, ~ that it was not steady after the warm-up; cold: >= 256 MB moved in one round "
          "over the input sets";
 }

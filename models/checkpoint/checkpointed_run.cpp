@@ -54,7 +54,7 @@ Status check_times(const ModuleBytes& modules, const PartialCheckpoint& checkpoi
   if (path.storage_total.value > 0)
     slowest = std::max(slowest, bytes * checkpoint.ranks / path.storage_total.value);
   if (slowest <= kLongestSaveSeconds) return Ok{};
-  return Error{fmt::format("a checkpoint could take {:.2g} s at these bandwidths; increase them", slowest)};
+  return Error{fmt::format("writing a checkpoint could take {:.2g} s; increase the bandwidths", slowest)};
 }
 
 // Over which the heaviest rank is looked for.
@@ -71,17 +71,17 @@ Status check_replay(const ModuleBytes& modules, ExpertSelection selection, const
   if (run.faults.empty()) return Ok{};
   const double checkpoints = static_cast<double>(run.faults.back().step) / static_cast<double>(run.interval);
   if (checkpoints * (1 + experts_of(modules)) * work_of(selection) <= kMostWork) return Ok{};
-  return Error{
-      fmt::format("{} is {}, which makes {:.3g} checkpoints of {} experts up to the last fault; increase it",
-                  kOption, run.interval, checkpoints, experts_of(modules))}
+  return Error{fmt::format("{} is {}, so {:.3g} checkpoints of {} experts precede the last fault, which is "
+                           "too much to compute; increase the interval",
+                           kOption, run.interval, checkpoints, experts_of(modules))}
       .of_option("interval");
 }
 
 Status check_interval(const CheckpointedRun& run, const SaveTimes& times, const PecLevels& k) {
   const std::int64_t least = least_interval(run.mode, times, run.step);
   if (run.interval >= least) return Ok{};
-  return Error{fmt::format("{} is {}, but with K = {} it takes {:.3f} s to write a checkpoint to storage; "
-                           "use at least {} steps, faster storage or smaller shards",
+  return Error{fmt::format("{} is {}, but writing a checkpoint to storage with K = {} takes {:.3f} s; use at "
+                           "least {} steps, faster storage or smaller shards",
                            kOption, run.interval, k.persist, to_seconds(times.persist), least)}
       .of_option("interval");
 }
@@ -114,8 +114,8 @@ Status check_rotation(const ModuleBytes& modules, const PartialCheckpoint& check
                checkpoints_of_interest(modules, checkpoint.selection, checkpoint.k.snapshot));
   if (one * static_cast<double>(count) * work_of(checkpoint.selection) <= kMostWork) return Ok{};
   return Error{
-      fmt::format("the experts take turns over {} checkpoints of {} ranks and {} experts each, which is too "
-                  "much to compute; use a larger K that divides {}, or fewer ranks",
+      fmt::format("goodput would have to compute {} checkpoints of {} ranks and {} experts each, which is "
+                  "too much; use a larger K that divides {} (experts per layer), or fewer ranks",
                   count, checkpoint.ranks, experts_of(modules), modules.experts)};
 }
 

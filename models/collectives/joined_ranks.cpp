@@ -458,8 +458,8 @@ class RankJoiner {
   [[nodiscard]] std::string what_is_unusual(const Roles& roles, std::size_t step) const {
     for (std::size_t rank = 0; rank < roles.hashes.size(); ++rank) {
       if (roles.hashes[rank][step] != roles.of_slot[joined_.slot_of_[rank]])
-        return fmt::format("in step {} rank {} launches different communication than usual", common_[step],
-                           rank);
+        return fmt::format("in step {}, rank {} launches different communication than in other steps",
+                           common_[step], rank);
     }
     return "";
   }
@@ -479,8 +479,10 @@ class RankJoiner {
           return first_difference(common_[step], joined_.ranks_[rank], joined_.ranks_[*usual_rank]);
       }
     }
-    return Error{fmt::format("the collectives differ in all {} steps; profile more steps, after the warm-up",
-                             common_.size())};
+    return Error{
+        fmt::format("in none of the {} steps do all ranks launch their usual collectives; profile more "
+                    "steps, after the warm-up",
+                    common_.size())};
   }
 
   static Error first_difference(std::int64_t number, const RankActivity& a, const RankActivity& b) {

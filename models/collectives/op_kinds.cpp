@@ -153,7 +153,7 @@ class KindFinder {
 
   OpType type_of_part(const CollectiveOp& op) {
     if (op.kind == CollectiveOp::Kind::kMark)
-      return type_named("begin of an eager send", OpClass::kOther, IdealStatistic::kMedian);
+      return type_named("start of an eager send", OpClass::kOther, IdealStatistic::kMedian);
     const CommunicationPart& part = part_of(op);
     const RankActivity& rank = rank_of(op);
     const std::string group = name_of_group(rank, part);

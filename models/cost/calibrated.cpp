@@ -119,13 +119,15 @@ Status check_machine(const Calibration& calibration, const ClusterSpec& cluster)
   const MeasuredMachine& machine = calibration.machine;
   if (machine.mig.value_or(false))
     return Error{
-        "is true: these times are from a part of a GPU (a MIG instance) and do not apply to a whole GPU",
+        "is true: these times are from a part of a GPU (a MIG instance) and do not apply to a whole GPU; "
+        "measure without MIG",
         {.pointer = "/machine/mig"}};
   const auto is_cluster = [&](const std::string& gpu) { return is_same_gpu(gpu, cluster.gpu.name); };
   if (is_cluster(machine.gpu) ||
       std::any_of(machine.stands_for.begin(), machine.stands_for.end(), is_cluster))
     return Ok{};
-  return Error{fmt::format("is {}, but the cluster has GPU {}; measure that GPU, or add it to \"stands_for\"",
+  return Error{fmt::format("is {}, but the cluster has GPU {}; measure the GPU of the cluster, or add that "
+                           "GPU to \"stands_for\"",
                            in_quotes(machine.gpu), in_quotes(cluster.gpu.name)),
                {.pointer = "/machine/gpu"}};
 }

@@ -115,7 +115,7 @@ Status config_finish(AssumedNumber& assumed) {
   if (range.empty()) return Ok{};
   if (range.size() != 2 || range[0] > range[1]) return Error{"must be [min, max]", {.pointer = "/range"}};
   if (assumed.value >= range[0] && assumed.value <= range[1]) return Ok{};
-  return Error{fmt::format("is {}, outside its range {} to {}", assumed.value, range[0], range[1]),
+  return Error{fmt::format("is {}, but must be in \"range\", {} to {}", assumed.value, range[0], range[1]),
                {.pointer = "/value"}};
 }
 

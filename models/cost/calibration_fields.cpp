@@ -94,7 +94,7 @@ Status check_tier(const Json& timed, const Place& place) {
   if (!timed.is_object()) return Ok{};
   const auto tier = timed.find("tier");
   Place at = place.at("tier");
-  if (tier == timed.end()) return at.error("is missing; it must state where the times come from");
+  if (tier == timed.end()) return at.error("is missing; state where the times come from");
   const auto refused = std::find_if(std::begin(kRefusedTiers), std::end(kRefusedTiers),
                                     [&tier](const RefusedTier& one) { return *tier == one.name; });
   if (refused == std::end(kRefusedTiers)) return Ok{};
@@ -106,56 +106,57 @@ Status check_tier(const Json& timed, const Place& place) {
 Fields config_fields(MeasuredMachine& machine) {
   return {
       {"gpu", Need::kRequired, config::text(machine.gpu),
-       "name of the GPU as the driver reports it: \"NVIDIA H200\""},
+       "name of the GPU as the driver reports it, such as \"NVIDIA H200\""},
       {"stands_for", Need::kOptional, texts(machine.stands_for),
-       "other GPUs that these times may be used for, at tier assumed: \"H100\""},
-      {"gpus", Need::kOptional, stated::count(machine.gpus), "GPUs per node"},
+       "list of other GPUs that these times may be used for (with tier \"assumed\"), such as \"H100\""},
+      {"gpus", Need::kOptional, stated::count(machine.gpus), "number of GPUs per node"},
       {"sm", Need::kOptional, stated::count(machine.multiprocessors), "multiprocessors"},
-      {"hbm_gib", Need::kOptional, stated::positive(machine.memory_gib), "GPU memory"},
+      {"hbm_gib", Need::kOptional, stated::positive(machine.memory_gib), "size of the GPU memory"},
       {"driver", Need::kOptional, stated::text(machine.driver), "driver version"},
       {"cuda", Need::kOptional, stated::text(machine.cuda), "CUDA version"},
       {"nccl", Need::kOptional, stated::text(machine.nccl), "NCCL version"},
       {"sm_mhz", Need::kOptional, stated::positive(machine.sm_mhz), "SM clock during the measurement"},
       {"memory_mhz", Need::kOptional, stated::positive(machine.memory_mhz),
        "memory clock during the measurement"},
-      {"power_w", Need::kOptional, stated::positive(machine.power_w), "power limit"},
+      {"power_w", Need::kOptional, stated::positive(machine.power_w), "power limit per GPU"},
       {"ecc", Need::kOptional, stated::flag(machine.ecc), "whether ECC is on"},
       {"mig", Need::kOptional, stated::flag(machine.mig),
        "whether the GPU is partitioned into MIG instances"},
       {"bf16_tflops", Need::kOptional, stated::positive(machine.bf16_tflops),
-       "vendor rating (default: that of the cluster's GPU)"},
+       "vendor's 16-bit rate of this GPU (default: rate of the cluster's GPU)"},
       {"memory_gb_per_s", Need::kOptional, stated::positive(machine.memory_gb_per_s),
-       "vendor rating (default: that of the cluster's GPU)"},
+       "vendor's memory bandwidth of this GPU (default: bandwidth of the cluster's GPU)"},
   };
 }
 
 Fields config_fields(MeasurementRun& run) {
   return {
       {"git", Need::kOptional, stated::text(run.git), "revision of the program that took the measurements"},
-      {"utc", Need::kOptional, stated::text(run.utc), "start time"},
-      {"argv", Need::kOptional, texts(run.argv), "command line"},
+      {"utc", Need::kOptional, stated::text(run.utc), "time when the measurement started"},
+      {"argv", Need::kOptional, texts(run.argv), "command line of the program, as a list of arguments"},
   };
 }
 
 Fields config_fields(MeasurementMethod& method) {
   return {
-      {"warm_up", Need::kOptional, stated::count(method.warm_up), "warm-up calls before the first sample"},
+      {"warm_up", Need::kOptional, stated::count(method.warm_up),
+       "number of warm-up calls before the first sample"},
       {"samples", Need::kOptional, stated::count(method.samples), "minimum number of samples per point"},
-      {"timer", Need::kOptional, stated::text(method.timer), "timer that was used"},
+      {"timer", Need::kOptional, stated::text(method.timer), "timer that measured the times"},
       {"caches", Need::kOptional, stated::text(method.caches), "how data was kept out of the L2 cache"},
-      {"stop", Need::kOptional, stated::text(method.stop), "stopping rule"},
-      {"notes", Need::kOptional, stated::text(method.notes), "other notes"},
+      {"stop", Need::kOptional, stated::text(method.stop), "rule for when a point has enough samples"},
+      {"notes", Need::kOptional, stated::text(method.notes), "other notes on the method"},
   };
 }
 
 Fields config_fields(MeasuredCeilings& ceilings) {
   return {
       {"copy_1r1w_gb_per_s", Need::kOptional, stated::positive(ceilings.copy_1r1w_gb_per_s),
-       "copy kernel: one read and one write per element"},
+       "highest rate of a copy kernel with one read and one write per element"},
       {"copy_1r8w_gb_per_s", Need::kOptional, stated::positive(ceilings.copy_1r8w_gb_per_s),
-       "copy kernel: one read and eight writes per element"},
+       "highest rate of a copy kernel with one read and eight writes per element"},
       {"gemm_bf16_tflops", Need::kOptional, stated::positive(ceilings.gemm_bf16_tflops),
-       "a large square GEMM"},
+       "highest rate of a large square GEMM"},
   };
 }
 
@@ -163,20 +164,24 @@ Fields config_fields(Measurement& measurement) {
   return {
       {"op", Need::kRequired, config::choice(measurement.op, kMeasuredOpNames), "operation that was timed"},
       {"params", Need::kOptional, config::object(measurement.params),
-       "shape of the operation, without its size"},
-      {"source", Need::kOptional, stated::text(measurement.source), "source of the times"},
-      {"points", Need::kRequired, objects(measurement.points, "points"), "points in ascending order of size"},
-      {"fit", Need::kOptional, objects(measurement.fit, "fits"), "fitted lines, for information only"},
+       "shape of the operation, without the size that varies from point to point"},
+      {"source", Need::kOptional, stated::text(measurement.source), "where the times come from"},
+      {"points", Need::kRequired, objects(measurement.points, "points"),
+       "list of measured points in ascending order of size"},
+      {"fit", Need::kOptional, objects(measurement.fit, "fits"),
+       "list of lines fitted to the points, for information only"},
       config::tier(measurement.tier),
   };
 }
 
 Fields config_fields(AssumedNumber& assumed) {
   return {
-      {"name", Need::kRequired, config::text(assumed.name), "name with its unit: all_to_all_peer_us"},
-      {"value", Need::kRequired, config::number(assumed.value, {}), ""},
-      {"range", Need::kOptional, interval(assumed.range), "range to sweep: [min, max]"},
-      {"cite", Need::kOptional, stated::text(assumed.cite), "reference for the value"},
+      {"name", Need::kRequired, config::text(assumed.name),
+       "name that includes the unit, such as all_to_all_peer_us"},
+      {"value", Need::kRequired, config::number(assumed.value, {}), "the assumed number"},
+      {"range", Need::kOptional, interval(assumed.range),
+       "range in which the value may be varied: [min, max]"},
+      {"cite", Need::kOptional, stated::text(assumed.cite), "where the value comes from"},
       config::tier(assumed.tier),
   };
 }
@@ -185,19 +190,22 @@ Fields config_fields(Calibration& calibration) {
   const auto schema = [](std::size_t) {};
   return {
       {"schema", Need::kRequired, config::choice([] { return std::size_t{0}; }, schema, kSchema), ""},
-      {"source", Need::kOptional, stated::text(calibration.source), "source of the numbers"},
+      {"source", Need::kOptional, stated::text(calibration.source), "where the numbers come from"},
       {"licence", Need::kOptional, stated::text(calibration.licence),
        "license of the numbers, if others published them"},
-      {"machine", Need::kRequired, config::object(calibration.machine), "machine that was measured"},
-      {"run", Need::kOptional, config::object(calibration.run), "program and time of the measurement"},
-      {"method", Need::kOptional, config::object(calibration.method), "measurement method"},
-      {"ceilings", Need::kOptional, config::object(calibration.ceilings), "best results of simple programs"},
+      {"machine", Need::kRequired, config::object(calibration.machine),
+       "machine on which the times were measured"},
+      {"run", Need::kOptional, config::object(calibration.run),
+       "program that took the measurements, and when"},
+      {"method", Need::kOptional, config::object(calibration.method), "how the measurements were taken"},
+      {"ceilings", Need::kOptional, config::object(calibration.ceilings),
+       "highest rates that simple programs reach on this machine"},
       {"ops", Need::kRequired, objects(calibration.ops, "ops", check_tier),
-       "one table for each operation and shape"},
+       "list of tables, one for each operation and shape"},
       {"checks", Need::kOptional, objects(calibration.checks, "checks", check_tier),
-       "training steps that ran on the machine"},
+       "list of training steps that ran on the machine, to compare predictions with"},
       {"assumed", Need::kOptional, objects(calibration.assumed, "assumed numbers"),
-       "numbers that were assumed, not measured"},
+       "list of numbers that were assumed, not measured"},
   };
 }
 

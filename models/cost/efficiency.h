@@ -26,27 +26,29 @@ inline constexpr std::array<EfficiencyKey, 13> kEfficiencyKeys = {{
     {"fp8_gemm_efficiency", &RooflineParameters::fp8_gemm_efficiency, config::kFraction,
      "share of the rated fp8 FLOP/s that fp8 GEMMs reach (default: gemm_efficiency)", true},
     {"gemm_fill", &RooflineParameters::gemm_fill, config::between(0, 1e9),
-     "time to fill a GEMM tile's pipeline, as additional depth k"},
+     "time to fill the pipeline of a GEMM tile, given as an addition to the depth k"},
     {"misaligned_efficiency", &RooflineParameters::misaligned_efficiency, config::kFraction,
-     "factor on gemm_efficiency if n or k is not a multiple of 4; its square root if not a multiple of 8"},
+     "factor on gemm_efficiency if n or k is not a multiple of 4 (if both are multiples of 4 but not of 8: "
+     "the square root of this factor)"},
     {"attention_efficiency", &RooflineParameters::attention_efficiency, config::kFraction,
      "share of the rated FLOP/s that fused attention reaches on long sequences"},
     {"attention_fill", &RooflineParameters::attention_fill, config::between(0, 1e9),
      "attention over n keys takes as long as n + attention_fill keys would at the full rate", true},
     {"memory_efficiency", &RooflineParameters::memory_efficiency, config::kFraction,
-     "share of the rated memory bandwidth"},
+     "share of the rated memory bandwidth that kernels reach"},
     {"kernel_us", &RooflineParameters::kernel_us, config::between(0, 1e9), "GPU time of an empty kernel"},
     {"launch_us", &RooflineParameters::launch_us, config::between(0, 1e9), "CPU time to launch a kernel"},
     {"step_us", &RooflineParameters::step_us, config::between(0, 1e9),
-     "time per step outside all kernels: Python, data loading"},
+     "time per step that no kernel takes, such as Python and data loading"},
     {"bulk_hop_us", &RooflineParameters::bulk_hop_us, config::between(0, 1e9),
-     "latency per step of a ring between nodes, for large messages; 0 (default): the cluster's "
-     "hop_latency_us",
+     "latency of one ring step between nodes, for large messages (default 0: use the cluster's "
+     "hop_latency_us)",
      true},
     {"speed_spread", &RooflineParameters::speed_spread, config::between(0, 0.5),
-     "standard deviation of GPU speed, relative to the mean; every step waits for the slowest GPU", true},
+     "standard deviation of GPU speed divided by the mean speed; every step waits for the slowest GPU", true},
     {"collective_sms", &RooflineParameters::collective_sms, config::between(0, 1e6),
-     "multiprocessors that a collective takes from kernels that run at the same time; 0: overlap is free",
+     "number of multiprocessors that a collective takes from kernels that run at the same time (0: overlap "
+     "is free)",
      true},
 }};
 

@@ -21,7 +21,7 @@ Value no_wrong_results() {
   const auto read = [](const Json& from, const Place& place) -> Status {
     if (from == 0) return Ok{};
     return place.error(
-        fmt::format("must be 0, not {}: a time is not valid if the results were wrong", from.dump()));
+        fmt::format("must be 0, not {}: the times of a point with wrong results are not valid", from.dump()));
   };
   return {"0", read, {}, {}};
 }
@@ -34,18 +34,19 @@ Fields joined(Fields first, const Fields& second) {
 Fields shape_fields(MeasuredParams& params) {
   using stated::count;
   return {
-      {"ranks", Need::kOptional, count(params.ranks, kMostRanks), "number of GPUs that take part"},
+      {"ranks", Need::kOptional, count(params.ranks, kMostRanks),
+       "number of GPUs that take part in the operation"},
       {"per_node", Need::kOptional, count(params.per_node, kMostRanks),
-       "how many of these GPUs are in one node (default: all)"},
-      {"n", Need::kOptional, count(params.n), "columns of a GEMM's output"},
+       "number of these GPUs per node (default: all in one node)"},
+      {"n", Need::kOptional, count(params.n), "number of columns of a GEMM's output"},
       {"k", Need::kOptional, count(params.k), "inner dimension of a GEMM"},
-      {"experts", Need::kOptional, count(params.experts), ""},
-      {"top_k", Need::kOptional, count(params.top_k), "experts per token"},
-      {"hidden", Need::kOptional, count(params.hidden), "values per token"},
-      {"heads", Need::kOptional, count(params.heads), ""},
+      {"experts", Need::kOptional, count(params.experts), "number of experts"},
+      {"top_k", Need::kOptional, count(params.top_k), "number of experts per token"},
+      {"hidden", Need::kOptional, count(params.hidden), "number of values per token (hidden size)"},
+      {"heads", Need::kOptional, count(params.heads), "number of query heads"},
       {"kv_heads", Need::kOptional, count(params.kv_heads),
-       "heads of keys and values (default: as many as heads)"},
-      {"head_dim", Need::kOptional, count(params.head_dim), ""},
+       "number of key and value heads (default: same as \"heads\")"},
+      {"head_dim", Need::kOptional, count(params.head_dim), "number of values per attention head"},
       {"dtype", Need::kOptional, stated::choice(params.dtype, kMeasuredTypeNames), "data type"},
   };
 }
@@ -55,30 +56,34 @@ Fields manner_fields(MeasuredParams& params) {
   using stated::choice;
   using stated::flag;
   return {
-      {"kind", Need::kOptional, choice(params.norm, kMeasuredNormNames), "kind of norm"},
-      {"causal", Need::kOptional, flag(params.is_causal), "attention to earlier tokens only"},
-      {"backward", Need::kOptional, flag(params.is_backward), "backward pass (default: forward pass)"},
+      {"kind", Need::kOptional, choice(params.norm, kMeasuredNormNames), "type of normalization"},
+      {"causal", Need::kOptional, flag(params.is_causal),
+       "whether each token attends to earlier tokens only"},
+      {"backward", Need::kOptional, flag(params.is_backward),
+       "whether this is the backward pass (default: forward pass)"},
       {"layout", Need::kOptional, choice(params.layout, kMeasuredLayoutNames),
-       "GEMM layout: that of the input gradient or of the weight gradient (default: forward pass)"},
+       "layout of the GEMM: that of the input gradient or of the weight gradient (default: that of the "
+       "forward pass)"},
       {"loads", Need::kOptional, stated::text(params.loads),
        "routing model that sets the expert loads (default: equal loads)"},
       {"policy", Need::kOptional, choice(params.policy, kMeasuredPolicyNames),
        "how the dispatcher divides tokens among replicas"},
-      {"sustained", Need::kOptional, flag(params.is_sustained), "run back to back until the clock settled"},
-      {"pinned", Need::kOptional, flag(params.is_pinned), "host memory is pinned"},
-      {"beside_gemm", Need::kOptional, flag(params.is_beside_gemm), "a GEMM ran at the same time"},
+      {"sustained", Need::kOptional, flag(params.is_sustained),
+       "whether calls ran back to back until the GPU clock settled"},
+      {"pinned", Need::kOptional, flag(params.is_pinned), "whether the host memory is pinned"},
+      {"beside_gemm", Need::kOptional, flag(params.is_beside_gemm), "whether a GEMM ran at the same time"},
       {"beside_copy", Need::kOptional, choice(params.beside_copy, kMeasuredCopyNames),
-       "kind of copy that ran at the same time"},
+       "type of copy that ran at the same time"},
   };
 }
 
 Fields size_fields(MeasuredPoint& point) {
   using stated::count;
   return {
-      {"bytes", Need::kOptional, count(point.bytes), "size of a collective or copy"},
+      {"bytes", Need::kOptional, count(point.bytes), "number of bytes in a collective or copy"},
       {"tokens", Need::kOptional, count(point.tokens),
-       "size of norms, attention and the dispatcher's stages"},
-      {"m", Need::kOptional, count(point.m), "rows of a GEMM"},
+       "number of tokens in norms, attention and the dispatcher's stages"},
+      {"m", Need::kOptional, count(point.m), "number of rows of a GEMM's output"},
   };
 }
 
@@ -89,11 +94,12 @@ Fields time_fields(Timed& timed) {
   return {
       {"median_us", Need::kRequired, config::number(timed.median_us, config::above(0)),
        "median time of one op or step"},
-      {"p05_us", Need::kOptional, positive(timed.p05_us), "5th percentile"},
-      {"p95_us", Need::kOptional, positive(timed.p95_us), "95th percentile"},
+      {"p05_us", Need::kOptional, positive(timed.p05_us), "5th percentile of the times"},
+      {"p95_us", Need::kOptional, positive(timed.p95_us), "95th percentile of the times"},
       {"min_us", Need::kOptional, positive(timed.min_us), "shortest time"},
-      {"n", Need::kOptional, stated::count(timed.samples), "number of samples"},
-      {"cv", Need::kOptional, stated::not_negative(timed.cv), "standard deviation divided by the mean"},
+      {"n", Need::kOptional, stated::count(timed.samples), "number of times that were measured"},
+      {"cv", Need::kOptional, stated::not_negative(timed.cv),
+       "standard deviation of the times divided by their mean"},
   };
 }
 
@@ -123,26 +129,31 @@ Fields config_fields(MeasuredPoint& point) {
           {"sm_mhz", Need::kOptional, stated::positive(point.sm_mhz), "SM clock during the measurement"},
           {"power_w", Need::kOptional, stated::positive(point.power_w), "GPU power during the measurement"},
           {"unsteady", Need::kOptional, stated::flag(point.is_unsteady),
-           "whether rounds of measurements differ"},
+           "whether repeated rounds of measurements gave different times"},
       });
 }
 
 Fields config_fields(MeasuredFit& fit) {
   return {
-      {"lo", Need::kRequired, config::number(fit.lo, config::at_least(0)), "smallest size"},
-      {"hi", Need::kRequired, config::number(fit.hi, config::above(0)), "largest size"},
-      {"alpha_us", Need::kRequired, config::number(fit.alpha_us, config::at_least(0)), "time at size 0"},
+      {"lo", Need::kRequired, config::number(fit.lo, config::at_least(0)),
+       "smallest size that the line is fitted to"},
+      {"hi", Need::kRequired, config::number(fit.hi, config::above(0)),
+       "largest size that the line is fitted to"},
+      {"alpha_us", Need::kRequired, config::number(fit.alpha_us, config::at_least(0)),
+       "time at size 0 according to the fitted line"},
       {"GBps_bus", Need::kRequired, config::number(fit.bus_gb_per_s, config::above(0)),
-       "bus bandwidth as defined by nccl-tests"},
-      {"max_rel", Need::kOptional, stated::not_negative(fit.max_rel), "largest relative error"},
+       "bus bandwidth of the fitted line, as defined by nccl-tests"},
+      {"max_rel", Need::kOptional, stated::not_negative(fit.max_rel),
+       "largest relative error of the fitted line"},
   };
 }
 
 Fields config_fields(MeasuredCheck& check) {
-  return joined(joined({{"name", Need::kRequired, config::text(check.name), "name of the step"},
-                        {"source", Need::kOptional, stated::text(check.source), "program that ran the step"}},
-                       time_fields(check)),
-                {config::tier(check.tier)});
+  return joined(
+      joined({{"name", Need::kRequired, config::text(check.name), "name of the training step"},
+              {"source", Need::kOptional, stated::text(check.source), "program that ran the training step"}},
+             time_fields(check)),
+      {config::tier(check.tier)});
 }
 
 Status config_finish(MeasuredPoint& point) {

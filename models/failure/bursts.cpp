@@ -102,21 +102,22 @@ config::Fields config_fields(BurstFailures& failures) {
   using config::Need;
   static constexpr std::array<std::string_view, 3> kKindNames = {"rack", "zone", "fleet"};
   const auto no_bursts = [&failures] { return failures.per_hour == 0 ? "per_hour is 0" : ""; };
-  return {{"nodes", Need::kOptional, config::integer(failures.nodes, 0, kMostNodes),
-           "number of nodes; 0: the number of nodes of the other failure models"},
-          {"kind", Need::kOptional, config::choice(failures.kind, kKindNames),
-           "what a burst takes out: a rack, a zone, or the fleet (all nodes)", no_bursts},
-          {"group_size", Need::kOptional, config::integer(failures.group_size, 0, kMostNodes),
-           "nodes per rack or zone, with consecutive ids; the last one may be smaller",
-           [&failures, no_bursts] {
-             return failures.kind == BurstFailures::Kind::kFleet ? "kind is \"fleet\"" : no_bursts();
-           }},
-          {"per_hour", Need::kRequired, config::number(failures.per_hour, config::between(0, 3600)),
-           "failure bursts per hour in the whole cluster; each hits a random rack, a random zone or the "
-           "whole cluster, depending on the group"},
-          {"outage_s", Need::kRequired,
-           seconds_value(failures.outage_time, config::between(0, kMostFailureSeconds)),
-           "time until the nodes return"}};
+  return {
+      {"nodes", Need::kOptional, config::integer(failures.nodes, 0, kMostNodes),
+       "number of nodes; 0: the number of nodes of the other failure models"},
+      {"kind", Need::kOptional, config::choice(failures.kind, kKindNames),
+       "which nodes a burst takes down: those of a rack, those of a zone, or all nodes (fleet)", no_bursts},
+      {"group_size", Need::kOptional, config::integer(failures.group_size, 0, kMostNodes),
+       "number of nodes per rack or zone, with consecutive ids; the last rack or zone may be smaller",
+       [&failures, no_bursts] {
+         return failures.kind == BurstFailures::Kind::kFleet ? "kind is \"fleet\"" : no_bursts();
+       }},
+      {"per_hour", Need::kRequired, config::number(failures.per_hour, config::between(0, 3600)),
+       "number of failure bursts per hour in the whole cluster; each burst hits a random rack, a random zone "
+       "or all nodes, depending on kind"},
+      {"outage_s", Need::kRequired,
+       seconds_value(failures.outage_time, config::between(0, kMostFailureSeconds)),
+       "time from a burst until the failed nodes return"}};
 }
 
 Status config_finish(BurstFailures& failures) {

@@ -104,30 +104,30 @@ config::Fields config_fields(SlowFailures& failures) {
   using config::Need;
   static constexpr std::array<std::string_view, 2> kDurationNames = {"exponential", "fixed"};
   const auto never = [&failures] { return failures.per_node_day == 0 ? "per_node_day is 0" : ""; };
-  return {
-      {"nodes", Need::kOptional, config::integer(failures.nodes, 0, kMostNodes),
-       "number of nodes; 0: the number of nodes of the other failure models"},
-      {"per_node_day", Need::kRequired, config::number(failures.per_node_day, config::between(0, 1e5)),
-       "how often a healthy node slows down, per day"},
-      {"speed_min", Need::kOptional, optional_number(failures.speed_min, kSpeeds),
-       "lowest speed of a slow node, as a fraction of normal speed, relative to a healthy one; speeds are "
-       "uniform up to speed_max",
-       never},
-      {"speed_max", Need::kOptional, optional_number(failures.speed_max, kSpeeds),
-       "highest speed of a slow node, as a fraction of normal speed", never},
-      {"slowdowns", Need::kOptional,
-       config::numbers(failures.slowdowns, config::between(1e-3, 1 / kLeastSpeed)),
-       "instead of speed_min and speed_max: slowdowns to draw from; the speed is 1 / slowdown, at most 1",
-       never},
-      {"whatif", Need::kOptional, config::path(failures.whatif),
-       "instead of speed_min and speed_max: a result of `goodput whatif --json`, whose `slowdown_by_worker` "
-       "is drawn from",
-       never},
-      {"duration_s", Need::kOptional,
-       seconds_value(failures.mean_duration, {.least = 1e-3, .most = kMostFailureSeconds}),
-       "mean time that a node stays slow", never},
-      {"duration", Need::kOptional, config::choice(failures.duration, kDurationNames),
-       "distribution of the time that a node stays slow", never}};
+  return {{"nodes", Need::kOptional, config::integer(failures.nodes, 0, kMostNodes),
+           "number of nodes; 0: the number of nodes of the other failure models"},
+          {"per_node_day", Need::kRequired, config::number(failures.per_node_day, config::between(0, 1e5)),
+           "number of times per day that a healthy node slows down"},
+          {"speed_min", Need::kOptional, optional_number(failures.speed_min, kSpeeds),
+           "lowest speed of a slow node, as a fraction of a healthy node's speed; speeds are drawn uniformly "
+           "from speed_min to speed_max",
+           never},
+          {"speed_max", Need::kOptional, optional_number(failures.speed_max, kSpeeds),
+           "highest speed of a slow node, as a fraction of a healthy node's speed", never},
+          {"slowdowns", Need::kOptional,
+           config::numbers(failures.slowdowns, config::between(1e-3, 1 / kLeastSpeed)),
+           "list of slowdowns to draw from, instead of speed_min and speed_max; a node's speed is 1 / "
+           "slowdown, at most 1",
+           never},
+          {"whatif", Need::kOptional, config::path(failures.whatif),
+           "result file of `goodput whatif --json`, instead of speed_min and speed_max; slowdowns are drawn "
+           "from `slowdown_by_worker` in the file",
+           never},
+          {"duration_s", Need::kOptional,
+           seconds_value(failures.mean_duration, {.least = 1e-3, .most = kMostFailureSeconds}),
+           "mean time for which a node stays slow", never},
+          {"duration", Need::kOptional, config::choice(failures.duration, kDurationNames),
+           "distribution of the times for which nodes stay slow", never}};
 }
 
 Status config_finish(SlowFailures& failures) {
@@ -135,8 +135,9 @@ Status config_finish(SlowFailures& failures) {
   const int ways = int{has_range} + int{!failures.slowdowns.empty()} + int{!failures.whatif.empty()};
   const bool is_needed = failures.per_node_day > 0;
   if (ways > 1 || (ways == 0 && is_needed)) {
-    return Error{fmt::format("{} how slow nodes get; give speed_min with speed_max, slowdowns, or whatif",
-                             ways == 0 ? "does not define" : "defines in several ways")};
+    return Error{fmt::format(
+        "{} how slow nodes get; give exactly one of speed_min with speed_max, slowdowns, or whatif",
+        ways == 0 ? "does not define" : "defines in several ways")};
   }
   if (!has_range) return Ok{};
   if (!failures.speed_min) return Error{"is missing; speed_max requires it", {.pointer = "/speed_min"}};
@@ -174,7 +175,7 @@ Result<std::unique_ptr<FailureModel>> make_failures(const SlowFailures& failures
   const NodeId nodes = failures.nodes == 0 ? inputs.cluster_nodes : failures.nodes;
   const bool is_measured = !failures.whatif.empty();
   if (is_measured && inputs.source.slowdowns.empty()) {
-    return Error{fmt::format("{} lists no workers under slowdown_by_worker", failures.whatif),
+    return Error{fmt::format("{} has no workers in slowdown_by_worker", failures.whatif),
                  {.pointer = "/whatif"}};
   }
   const std::span<const double> slowdowns = is_measured ? inputs.source.slowdowns : failures.slowdowns;
@@ -186,7 +187,7 @@ Result<std::unique_ptr<FailureModel>> make_failures(const SlowFailures& failures
 FailureModelInfo failure_fail_slow() {
   return {
       .name = "fail_slow",
-      .summary = "nodes run at a fraction of their speed for a while",
+      .summary = "nodes run at a fraction of their normal speed for a while",
       .example =
           R"({"model": "fail_slow", "nodes": 64, "per_node_day": 0.05, "speed_min": 0.3, "speed_max": 0.9})",
       .make = make_failure_setup<SlowFailures>};

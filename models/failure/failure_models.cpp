@@ -58,7 +58,7 @@ Result<FailureConfig> read_over_preset(FailurePreset preset, const Json& given, 
   Result<FailureConfig> config = read_model(with_preset(preset, given), at);
   if (!config) {
     Error error = std::move(config).error();
-    error.what += fmt::format(" (together with the preset {})", preset.source.file);
+    error.what += fmt::format(" (with the other keys from the preset {})", preset.source.file);
     return error;
   }
   place.tier = at.tier;
@@ -73,7 +73,7 @@ Result<FailureConfig> read_over_preset(FailurePreset preset, const Json& given, 
 Result<FailureConfig> read_named_preset(const Json& given, config::Place& place) {
   const Json& name = given.at("preset");
   config::Place at = place.at("preset");
-  if (!name.is_string()) return at.not_wanted(name, "a file in failures/");
+  if (!name.is_string()) return at.not_wanted(name, "the name of a file in failures/");
   GOODPUT_TRY(config::Source source,
               config::source_named(name.get_ref<const std::string&>(), at, kFailurePresetFiles));
   GOODPUT_TRY(const FailureConfig preset, read_failure_preset(std::move(source), place.library));
@@ -210,7 +210,7 @@ config::Fields config_fields(FailureConfig& failures) {
       [name = failures.model().name](OrderedJson& into) { into = name; },
       {}};
   config::Fields fields = {
-      {"model", config::Need::kRequired, model, "the failure model: `goodput list failures`"}};
+      {"model", config::Need::kRequired, model, "name of the failure model; see `goodput list failures`"}};
   for (config::Field& field : failures.setup().fields()) fields.push_back(std::move(field));
   return fields;
 }
@@ -239,7 +239,8 @@ Result<FailureConfig> read_failure_preset(config::Source source, const config::L
   GOODPUT_TRY(FailureConfig config, read_model(value, place));
   if (const auto file = config.setup().file())
     return place.at(file->key).error(
-        "names a file, which a preset cannot do because scenarios in other folders use it");
+        "names a file, but a preset must not, because scenarios in other folders use the preset; remove this "
+        "key");
   config.set_text(value.dump());
   config.set_preset({std::move(source), value.dump(), place.tier});
   return config;
@@ -256,7 +257,7 @@ config::Value failures_value(std::vector<FailureConfig>& failures) {
     }
   };
   return {
-      "a failure model or an array of them",
+      "a failure model or an array of failure models",
       [&failures](const Json& value, config::Place& place) { return read_failures(value, place, failures); },
       write,
       {}};

@@ -145,7 +145,7 @@ config::Fields config_fields(HourlyFailures& failures) {
       {"nodes", Need::kOptional, config::integer(failures.nodes, 0, kMostNodes),
        "maximum number of nodes; 0: as many as the job uses"},
       {"initial_nodes", Need::kOptional, optional_integer(failures.initial_nodes, 0, kMostNodes),
-       "nodes available at the start (default: all)"},
+       "number of nodes available at the start (default: all)"},
       {"loss_probability", Need::kRequired, config::number(failures.loss_probability, config::between(0, 1)),
        "probability per hour that an available node is lost"},
       {"return_probability", Need::kRequired,

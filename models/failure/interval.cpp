@@ -100,13 +100,14 @@ config::Fields config_fields(IntervalFailures& failures) {
   return {{"nodes", Need::kOptional, config::integer(failures.nodes, 0, kMostNodes),
            "number of nodes, all available at the start; 0: as many as the job uses"},
           {"every_s", Need::kRequired, seconds_value(failures.every, positive),
-           "time from the start to the first loss, and between losses"},
+           "time from the start to the first loss, and from each loss to the next"},
           {"floor_nodes", Need::kOptional, config::integer(failures.floor_nodes, 0, kMostNodes),
-           "losses stop when only this many nodes are left"},
+           "number of remaining nodes at which losses stop"},
           {"return_after_s", Need::kOptional, seconds_value(failures.return_after, positive),
-           "time until a lost node returns (default: never)", nothing_lost},
+           "time from the loss of a node until the node returns (default: never)", nothing_lost},
           {"victims", Need::kOptional, config::integers(failures.victims, 0, kMostNodes - 1),
-           "nodes to lose, in this order, without those that are already lost; after them, random nodes",
+           "list of nodes to lose, in this order; nodes that are already lost are skipped. After the end of "
+           "the list, random nodes are lost",
            nothing_lost}};
 }
 

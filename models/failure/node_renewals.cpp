@@ -18,20 +18,20 @@ config::Fields config_fields(NodeLives& lives) {
        "mean time from a node's start or repair to its next failure"},
       {"failures_per_1000_node_days", Need::kOptional,
        optional_number(lives.failures_per_1000_node_days, mtbf),
-       "the same as a rate; give exactly one of the two"},
+       "failure rate that replaces mtbf_hours; give exactly one of the two keys"},
       {"repair_s", Need::kOptional, seconds_value(lives.repair_time, config::between(0, kMostFailureSeconds)),
-       "mean time until a failed node returns, as good as new"},
+       "mean time to repair a failed node, which returns as good as new"},
       {"repair", Need::kOptional, config::choice(lives.repair, kRepairNames), "distribution of repair times",
        [&lives] { return lives.repair_time == SimDuration{} ? "repair_s is 0" : ""; }}};
 }
 
 Status config_finish(NodeLives& lives) {
   if (lives.mtbf_hours && lives.failures_per_1000_node_days) {
-    return Error{"sets the same as mtbf_hours; give only one of them",
+    return Error{"is given, but mtbf_hours also sets the failure rate; give only one of the two keys",
                  {.pointer = "/failures_per_1000_node_days"}};
   }
   if (!lives.mtbf_hours && !lives.failures_per_1000_node_days) {
-    return Error{"is missing; give it or failures_per_1000_node_days", {.pointer = "/mtbf_hours"}};
+    return Error{"is missing; give mtbf_hours or failures_per_1000_node_days", {.pointer = "/mtbf_hours"}};
   }
   return Ok{};
 }

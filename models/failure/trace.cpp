@@ -233,18 +233,20 @@ bool is_in(const SpotHole& hole, const TraceSegment& segment) {
 // Holes and probes are replayed only by who says so.
 Status check_trace(const TraceFailures& failures, const SpotTrace& trace, const TraceSegment& segment) {
   if (trace.meaning == SpotMeaning::kProbe && failures.probe == TraceFailures::Probe::kRefuse) {
-    return Error{fmt::format("{} recorded how many nodes could have been launched, so a drop may not be a "
-                             "preemption; set \"probe\": \"replay\" to replay drops as preemptions",
-                             trace.file),
-                 {.pointer = "/probe"}};
+    return Error{
+        fmt::format("{} records how many nodes could have been launched, so a drop is not necessarily a "
+                    "preemption; set \"probe\": \"replay\" to replay drops as preemptions",
+                    trace.file),
+        {.pointer = "/probe"}};
   }
   if (failures.holes == TraceFailures::Holes::kHold) return Ok{};
   for (const SpotHole& hole : trace.holes) {
     if (!is_in(hole, segment)) continue;
-    return Error{fmt::format("{} has no data from {} s to {} s; set \"holes\": \"hold\" to keep the previous "
-                             "nodes, or choose another part with from_s and to_s",
-                             trace.file, to_seconds(hole.begin), to_seconds(hole.end)),
-                 {.pointer = "/holes"}};
+    return Error{
+        fmt::format("{} has no data from {} s to {} s; set \"holes\": \"hold\" to keep the nodes from before "
+                    "the hole, or choose another part of the recording with from_s and to_s",
+                    trace.file, to_seconds(hole.begin), to_seconds(hole.end)),
+        {.pointer = "/holes"}};
   }
   return Ok{};
 }
@@ -267,37 +269,42 @@ config::Fields config_fields(TraceFailures& failures) {
   const auto has_nodes = [&failures] {
     return failures.recorded && failures.recorded->has_nodes ? "the recording names the nodes" : "";
   };
-  return {{"file", Need::kRequired, config::path(failures.file), "recording to replay"},
-          {"fallback", Need::kOptional, config::path(failures.fallback),
-           "recording to use if `file` does not exist"},
-          {"polarity", Need::kOptional, optional_choice(failures.polarity, kSpotPolarityNames),
-           "what the numbers in a count file count (default: what the format defines)", has_nodes},
-          {"meaning", Need::kOptional, optional_choice(failures.meaning, kSpotMeaningNames),
-           "held: nodes that somebody had; probe: nodes that could have been launched (default: what the "
-           "file states)"},
-          {"from_s", Need::kOptional, seconds_value(failures.from, any_time),
-           "start of the replay; nodes held at that moment join at time 0"},
-          {"to_s", Need::kOptional, seconds_value(failures.to, any_time),
-           "end of the replay (default: end of the recording)"},
-          {"starts", Need::kOptional, optional_choice(failures.starts, kTraceStartsNames),
-           "where in the recording all trials but the first start: at a random moment, or at from_s "
-           "(default: random if the recording is at least 4 times as long as the job may take and from_s is "
-           "0; otherwise fixed)"},
-          {"victims", Need::kOptional, config::choice(failures.victims, kVictimNames),
-           "which nodes are lost when a count drops", has_nodes},
-          {"holes", Need::kOptional, config::choice(failures.holes, kHolesNames),
-           "times without data in the recording: refuse them, or hold the previous nodes",
-           [&failures] {
-             return failures.recorded && !failures.recorded->has_holes
-                        ? "the replayed part of the recording has no holes"
-                        : "";
-           }},
-          {"probe", Need::kOptional, config::choice(failures.probe, kProbeNames),
-           "a recording whose meaning is probe: refuse it, or replay its drops as preemptions",
-           [&failures] {
-             return failures.recorded && !failures.recorded->is_probe ? "the recording is not a probe" : "";
-           }},
-          {"cap", Need::kOptional, config::object(failures.cap), "limit on the number of replayed nodes"}};
+  return {
+      {"file", Need::kRequired, config::path(failures.file), "recording to replay"},
+      {"fallback", Need::kOptional, config::path(failures.fallback),
+       "recording to use if `file` does not exist"},
+      {"polarity", Need::kOptional, optional_choice(failures.polarity, kSpotPolarityNames),
+       "what the numbers in a recording of counts mean (default: as the recording's format defines)",
+       has_nodes},
+      {"meaning", Need::kOptional, optional_choice(failures.meaning, kSpotMeaningNames),
+       "what was recorded. held: nodes in use; probe: nodes that could have been launched (default: as "
+       "stated in the recording)"},
+      {"from_s", Need::kOptional, seconds_value(failures.from, any_time),
+       "time in the recording at which the replay starts; nodes held at that moment join at time 0"},
+      {"to_s", Need::kOptional, seconds_value(failures.to, any_time),
+       "time in the recording at which the replay ends (default: the end of the recording)"},
+      {"starts", Need::kOptional, optional_choice(failures.starts, kTraceStartsNames),
+       "start of all trials but the first: a random moment of the recording, or from_s; default: random if "
+       "from_s is 0 and the recording is at least 4 times as long as the job may take, else fixed"},
+      {"victims", Need::kOptional, config::choice(failures.victims, kVictimNames),
+       "which nodes are lost when a count drops", has_nodes},
+      {"holes", Need::kOptional, config::choice(failures.holes, kHolesNames),
+       "what happens at times without data in the recording. refuse: goodput reports an error; hold: the "
+       "previous nodes stay",
+       [&failures] {
+         return failures.recorded && !failures.recorded->has_holes
+                    ? "the replayed part of the recording has no holes"
+                    : "";
+       }},
+      {"probe", Need::kOptional, config::choice(failures.probe, kProbeNames),
+       "what happens if the meaning of the recording is probe. refuse: goodput reports an error; replay: "
+       "drops are replayed as preemptions",
+       [&failures] {
+         return failures.recorded && !failures.recorded->is_probe
+                    ? "the meaning of the recording is not probe"
+                    : "";
+       }},
+      {"cap", Need::kOptional, config::object(failures.cap), "limit on the number of replayed nodes"}};
 }
 
 Status config_finish(TraceFailures& failures) {

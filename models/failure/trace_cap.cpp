@@ -78,9 +78,10 @@ Events first_lost_together(const Events& events, NodeId nodes) {
 Result<Events> listed(const Events& events, const TraceCap& cap, const SpotTrace& trace) {
   if (cap.names.empty()) return first_lost_together(events, cap.nodes);
   if (!trace.has_names()) {
-    return Error{fmt::format("are given, but the nodes in {} have no names; set \"rule\" to {}", trace.file,
-                             "first_seen, thin or saturate"),
-                 {.pointer = "/names"}};
+    return Error{
+        fmt::format("are given, but the nodes in {} have no names; remove names and set \"rule\" to {}",
+                    trace.file, "first_seen, thin or saturate"),
+        {.pointer = "/names"}};
   }
   const std::vector<std::string_view> known(trace.node_names.begin(), trace.node_names.end());
   NodeFlags chosen(known.size());
@@ -172,15 +173,15 @@ Events queued(const Events& events, NodeId nodes, bool others_wait) {
 config::Fields config_fields(TraceCap& cap) {
   using config::Need;
   return {{"rule", Need::kOptional, config::choice(cap.rule, kTraceCapNames),
-           "which nodes to keep. list: those in `names`; first_seen: the first to join; thin: each one with "
-           "probability nodes / peak; saturate: at any time the ones held longest, while others wait; admit: "
-           "those that join while there is room"},
+           "which nodes to keep. list: those in `names`; first_seen: the first to join; thin: each node with "
+           "probability `nodes` / peak number of nodes; saturate: at any time the nodes held longest; admit: "
+           "nodes that join while fewer than `nodes` are in use"},
           {"nodes", Need::kOptional, config::integer(cap.nodes, 0, kMostNodes),
-           "maximum number of nodes; 0: as many as `names`",
+           "maximum number of nodes; 0: the length of `names`",
            [&cap] { return cap.names.empty() ? "" : "names sets the number of nodes"; }},
           {"names", Need::kOptional, config::texts(cap.names),
-           "names of the nodes to keep (default: the nodes of the first joint loss, then nodes in the order "
-           "in which they join)"}};
+           "list of the names of the nodes to keep (default: the first nodes that are lost at the same time, "
+           "then nodes in the order in which they join)"}};
 }
 
 Status config_finish(TraceCap& cap) {

@@ -62,9 +62,11 @@ config::Fields config_fields(WeibullFailures& failures) {
   config::Fields fields = config_fields(failures.lives);
   fields.push_back({"shape", config::Need::kRequired,
                     config::number(failures.shape, config::between(0.2, 20)),
-                    "below 1: failures get rarer with age; above 1: more frequent"});
-  fields.push_back({"initial_age", config::Need::kOptional, config::choice(failures.initial_age, kAgeNames),
-                    "new: all nodes start at age 0; stationary: nodes have been running for a long time"});
+                    "shape parameter of the distribution; below 1: failures become rarer as a node ages; "
+                    "above 1: more frequent"});
+  fields.push_back(
+      {"initial_age", config::Need::kOptional, config::choice(failures.initial_age, kAgeNames),
+       "age of the nodes at the start. new: 0; stationary: the nodes have been running for a long time"});
   return fields;
 }
 

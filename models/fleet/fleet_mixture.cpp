@@ -46,17 +46,17 @@ config::Fields fields_of_studies(FleetMixture& mixture) {
        "share of jobs with only two recorded steps"},
       {"median_discrepancy", Need::kOptional,
        config::number(mixture.median_discrepancy, config::between(0, 0.5)),
-       "median discrepancy of the replay, caused by late launches"},
+       "median, over jobs, of the replay's relative error in step time, which late launches cause"},
       {"discrepancy_sigma", Need::kOptional, config::number(mixture.discrepancy_sigma, config::between(0, 3)),
-       "standard deviation of its logarithm"},
+       "standard deviation of the logarithm of the replay's error"},
       {"median_hours", Need::kOptional, config::number(mixture.median_hours, config::above(0)),
-       "median hours that a job runs"},
+       "median run time of a job"},
       {"hours_sigma", Need::kOptional, config::number(mixture.hours_sigma, config::between(0, 3)),
-       "standard deviation of their logarithm"},
+       "standard deviation of the logarithm of the run time"},
       {"hosts", Need::kOptional, config::integer(mixture.hosts, 1, 1'000'000),
        "number of hosts that jobs are placed on"},
       {"bad_hosts", Need::kOptional, config::integer(mixture.bad_hosts, 0, 1'000'000),
-       "number of hosts that have all worker faults; 0: any host can have them"}};
+       "number of hosts on which all worker faults occur (0: faults occur on any host)"}};
 }
 
 }  // namespace
@@ -73,8 +73,8 @@ config::Fields config_fields(SlowdownQuantiles& quantiles) {
   return {config::renamed(
               {"min", Need::kRequired, config::number(quantiles.min, range), "lowest slowdown S of a job"},
               "least"),
-          {"median", Need::kRequired, config::number(quantiles.median, range), "median of S"},
-          {"p90", Need::kRequired, config::number(quantiles.p90, range), "90th percentile of S"},
+          {"median", Need::kRequired, config::number(quantiles.median, range), "median slowdown S"},
+          {"p90", Need::kRequired, config::number(quantiles.p90, range), "90th percentile of the slowdown S"},
           config::renamed(
               {"max", Need::kRequired, config::number(quantiles.max, range), "highest slowdown S of a job"},
               "most")};
@@ -89,38 +89,41 @@ Status config_finish(const SlowdownQuantiles& quantiles) {
 }
 
 config::Fields config_fields(FleetCause& cause) {
-  return {{"kind", Need::kRequired, config::choice(cause.kind, kFleetKinds), "what slows these jobs down"},
-          {"share", Need::kRequired, config::number(cause.share, kShare), "share of the jobs"},
-          {"slowdown", Need::kRequired, config::object(cause.slowdown), "slowdown S of these jobs"}};
+  return {{"kind", Need::kRequired, config::choice(cause.kind, kFleetKinds), "cause of the slowdown"},
+          {"share", Need::kRequired, config::number(cause.share, kShare), "share of all jobs"},
+          {"slowdown", Need::kRequired, config::object(cause.slowdown),
+           "distribution of the slowdown S of jobs with this cause"}};
 }
 
 config::Fields config_fields(FleetShape& shape) {
   constexpr std::int64_t kMostWorkers = 4096;
-  return {{"share", Need::kRequired, config::number(shape.share, kShare), "share of the jobs"},
-          {"dp", Need::kRequired, config::integer(shape.dp, 2, kMostWorkers), "data-parallel replicas"},
-          {"pp", Need::kRequired, config::integer(shape.pp, 1, 64), "pipeline stages"},
-          {"gpus_per_worker", Need::kRequired, config::integer(shape.gpus_per_worker, 1, kMostWorkers),
-           "GPUs per worker: tensor x context parallelism"},
-          {"micro_batches", Need::kRequired, config::integer(shape.micro_batches, 2, kMostWorkers),
-           "micro-batches per replica and step"}};
+  return {
+      {"share", Need::kRequired, config::number(shape.share, kShare), "share of all jobs"},
+      {"dp", Need::kRequired, config::integer(shape.dp, 2, kMostWorkers), "number of data-parallel replicas"},
+      {"pp", Need::kRequired, config::integer(shape.pp, 1, 64), "number of pipeline stages"},
+      {"gpus_per_worker", Need::kRequired, config::integer(shape.gpus_per_worker, 1, kMostWorkers),
+       "number of GPUs per worker (tensor x context parallelism)"},
+      {"micro_batches", Need::kRequired, config::integer(shape.micro_batches, 2, kMostWorkers),
+       "number of micro-batches per replica and step"}};
 }
 
 config::Fields config_fields(FleetMixture& mixture) {
   config::Fields fields = {
       {"causes", Need::kRequired, config::objects(mixture.causes, "an array of causes"),
-       "causes of slowdown, the share of jobs that each affects, and by how much; the remaining jobs are not "
-       "slowed down"},
+       "list of causes of slowdown, with the share of jobs that each cause affects and the size of the "
+       "slowdown; the remaining jobs are not slowed down"},
       {"shapes", Need::kRequired, config::objects(mixture.shapes, "an array of shapes"),
-       "parallel layouts of jobs; their shares must add up to 1"},
-      {"trace", Need::kOptional, config::object(mixture.trace), "number of steps and noise"},
+       "list of parallel layouts of jobs; their shares must add up to 1"},
+      {"trace", Need::kOptional, config::object(mixture.trace),
+       "number of steps and amount of noise in each trace"},
       {"forward_s", Need::kOptional, config::number(mixture.forward_s, config::between(1e-3, 10)),
-       "time of a forward pass; backward passes take twice as long"},
+       "how long a forward pass takes; backward passes take twice as long"},
       {"median_tokens", Need::kOptional, config::number(mixture.median_tokens, config::at_least(1)),
-       "median tokens per document in jobs that sequence lengths slow down"},
+       "median number of tokens per document, in jobs that uneven sequence lengths slow down"},
       {"tokens_sigma", Need::kOptional, config::number(mixture.tokens_sigma, config::between(0, 5)),
-       "standard deviation of the logarithm of tokens per document"},
+       "standard deviation of the logarithm of the number of tokens per document"},
       {"sequence_length", Need::kOptional, config::integer(mixture.sequence_length, 1, 1'000'000'000),
-       "tokens per sequence"}};
+       "number of tokens per sequence"}};
   for (config::Field& field : fields_of_studies(mixture)) fields.push_back(std::move(field));
   return fields;
 }

@@ -41,7 +41,7 @@ Error wrong_plan(const TrainingPlan& plan, std::string_view field, std::string w
 
 Status check_experts(const TrainingPlan& plan) {
   if (plan.model.moe) return Ok{};
-  return wrong_plan(plan, "/model", "has no experts");
+  return wrong_plan(plan, "/model", "has no experts; choose a model with experts");
 }
 
 // That any node can hold, of all layers.
@@ -109,7 +109,7 @@ StepRouting spread_over_layers(const ModelShape& model, const std::vector<Expert
 Status check_placements(const TrainingPlan& plan, std::span<const ExpertPlacement> placements,
                         const LayerClasses& classes, std::int32_t layers) {
   GOODPUT_CHECK(placements.size() == classes.classes(),
-                "every group of layers that share a placement needs one");
+                "every group of layers that share a placement needs a placement");
   if (placements.empty() || classes.layers() != index(layers)) {
     return Error{fmt::format("placements: are for {} layers, but the model has {} layers with experts",
                              classes.layers(), layers)};
@@ -117,8 +117,9 @@ Status check_placements(const TrainingPlan& plan, std::span<const ExpertPlacemen
   for (const ExpertPlacement& placement : placements) {
     const ExpertPlacement& first = placements.front();
     if (placement.nodes != first.nodes || placement.slots != first.slots) {
-      return Error{fmt::format("placements: have {} nodes x {} slots in one layer, but {} x {} in another",
-                               first.nodes, first.slots, placement.nodes, placement.slots)};
+      return Error{
+          fmt::format("placements: have {} nodes x {} slots in one layer, but {} nodes x {} slots in another",
+                      first.nodes, first.slots, placement.nodes, placement.slots)};
     }
     if (placement.experts != plan.model.moe->experts) {
       return Error{fmt::format("placements: are for {} experts, but the model has {}", placement.experts,
@@ -255,7 +256,7 @@ Result<MoeStepModel::SlotPlan> MoeStepModel::flexible_plan(std::int32_t nodes,
   }
   const std::int32_t gpus = base_.cluster.gpus_per_node;
   if (slots_per_node < 1 || slots_per_node % gpus != 0) {
-    return Error{fmt::format("placements: {} slots per node do not divide evenly among its {} GPUs",
+    return Error{fmt::format("placements: {} slots per node do not divide evenly among the {} GPUs of a node",
                              slots_per_node, gpus)};
   }
   if (nodes < 1 || std::int64_t{nodes} * gpus % gpus_of_replica(base_.parallel) != 0) {
@@ -276,7 +277,7 @@ Status MoeStepModel::check_loads(Loads loads) const {
   }
   for (const std::vector<std::int64_t>& layer : loads) {
     if (layer.size() == index(base_.model.moe->experts)) continue;
-    return Error{fmt::format("loads are given for {} experts, but the model has {}", layer.size(),
+    return Error{fmt::format("loads: are for {} experts, but the model has {}", layer.size(),
                              base_.model.moe->experts)};
   }
   return Ok{};

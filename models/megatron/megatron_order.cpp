@@ -140,7 +140,7 @@ Result<std::vector<P2pOp>> match_p2p(const TemplateLane& lane, const StageOps& o
   std::vector<OpIndex> with_peer;
   const auto served = served_passes(lane, kind, passes, is_edge, live, with_peer);
   if (!served) {
-    return Error{fmt::format("stage {}: {} {} ops were launched for {} {} ops; each pass needs one{}",
+    return Error{fmt::format("stage {}: {} {} ops were launched for {} {} ops, but each pass needs one{}",
                              ops.stage(), live, to_string(kind.type), passes.by_seq.size(),
                              to_string(kind.compute),
                              is_edge ? " (the first and last stage may have none, or one fewer)" : "")};

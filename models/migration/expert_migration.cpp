@@ -227,9 +227,9 @@ config::Fields config_fields(MigrationTiming& timing) {
            "time for the surviving nodes to form new process groups"},
           {"plan_s", Need::kOptional, seconds(timing.plan), "time to compute the new placement"},
           {"transfer_setup_s", Need::kOptional, seconds(timing.transfer_setup),
-           "fixed time to move experts, however few"},
+           "fixed time of every migration of experts, in addition to the transfers"},
           {"node_gb_per_s", Need::kOptional, config::number(timing.node, config::between(1e-3, 1e12), 1e9),
-           "bandwidth at which a node sends, and receives, experts"}};
+           "bandwidth of a node, in each direction, when experts move"}};
 }
 
 MigrationTime migration_time(const Migration& migration, Bytes expert, const MigrationTiming& timing) {

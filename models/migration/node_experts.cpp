@@ -36,7 +36,7 @@ NodeExperts::NodeExperts(std::span<const ExpertPlacement> layers, LayerClasses c
       first_word_(first_words(layers)),
       words_(static_cast<std::size_t>(nodes_) * first_word_.back()) {
   GOODPUT_CHECK(layers.size() == classes_.classes(),
-                "every group of layers that share a placement needs one");
+                "every group of layers that share a placement needs a placement");
   for (std::size_t layer = 0; layer < layers.size(); ++layer) {
     for (std::int32_t n = 0; n < nodes_; ++n) add(layers[layer], layer, n, n);
   }
@@ -53,7 +53,7 @@ NodeExperts::NodeExperts(const ClusterPlacement& placed, std::span<const std::in
       first_word_(first_words(placed.layers)),
       words_(ids.size() * first_word_.back()) {
   GOODPUT_CHECK(placed.layers.size() == classes_.classes(),
-                "every group of layers that share a placement needs one");
+                "every group of layers that share a placement needs a placement");
   std::vector<std::int32_t> by_id(placed.node_ids.size());
   std::iota(by_id.begin(), by_id.end(), 0);
   const auto id_of = [&placed](std::int32_t node) { return placed.node_ids[static_cast<std::size_t>(node)]; };

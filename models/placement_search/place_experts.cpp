@@ -15,8 +15,8 @@ namespace {
 Status check_nodes(const ExpertNodes& nodes) {
   if (nodes.gpus < 1) return Error{fmt::format("GPUs per node must be 1 or more, not {}", nodes.gpus)};
   if (nodes.slots % nodes.gpus != 0) {
-    return Error{
-        fmt::format("{} slots per node do not divide evenly among its {} GPUs", nodes.slots, nodes.gpus)};
+    return Error{fmt::format("{} slots per node do not divide evenly among the {} GPUs of a node",
+                             nodes.slots, nodes.gpus)};
   }
   return Ok{};
 }

@@ -28,37 +28,39 @@ template <typename... Visitors>
 Overloaded(Visitors...) -> Overloaded<Visitors...>;
 
 Fields fields_of(SlowWorker& slow) {
-  return {{"dp", Need::kRequired, config::integer(slow.dp, 0), "data-parallel rank of the worker"},
-          {"stage", Need::kRequired, config::integer(slow.stage, 0), "pipeline stage of the worker"},
-          {"factor", Need::kRequired, config::number(slow.factor, kFactor),
-           "slowdown of its passes and optimizer"},
-          {"from_step", Need::kOptional, config::integer(slow.from_step, 1, kMostSteps),
-           "first affected step, counted from 1"},
-          {"to_step", Need::kOptional, config::integer(slow.to_step, 0, kMostSteps),
-           "last affected step; 0: the last step of the trace"},
-          {"from_factor", Need::kOptional, config::number(slow.from_factor, config::between(0, 1e4)),
-           "slowdown at from_step, which grows linearly to factor; 0: factor in all steps"}};
+  return {
+      {"dp", Need::kRequired, config::integer(slow.dp, 0), "data-parallel rank of the worker"},
+      {"stage", Need::kRequired, config::integer(slow.stage, 0), "pipeline stage of the worker"},
+      {"factor", Need::kRequired, config::number(slow.factor, kFactor),
+       "slowdown factor of the worker's passes and optimizer"},
+      {"from_step", Need::kOptional, config::integer(slow.from_step, 1, kMostSteps),
+       "first affected step, counted from 1"},
+      {"to_step", Need::kOptional, config::integer(slow.to_step, 0, kMostSteps),
+       "last affected step; 0: the last step of the trace"},
+      {"from_factor", Need::kOptional, config::number(slow.from_factor, config::between(0, 1e4)),
+       "slowdown factor at from_step, which then grows linearly to factor; 0: factor applies to all steps"}};
 }
 
 Fields fields_of(StagePartition& partition) {
-  return {{"stage", Need::kRequired, config::integer(partition.stage, 0), "pipeline stage"},
-          {"factor", Need::kRequired, config::number(partition.factor, kFactor), "slowdown of its passes"}};
+  return {{"stage", Need::kRequired, config::integer(partition.stage, 0), "slow pipeline stage"},
+          {"factor", Need::kRequired, config::number(partition.factor, kFactor),
+           "slowdown factor of the stage's passes"}};
 }
 
 Fields fields_of(SequenceLengths& lengths) {
   return {{"median_tokens", Need::kOptional, config::number(lengths.median_tokens, config::at_least(1)),
-           "median length of the documents"},
+           "median length of the documents, in tokens"},
           {"sigma", Need::kOptional, config::number(lengths.sigma, config::between(0, 10)),
-           "standard deviation of the logarithm of the lengths"},
+           "standard deviation of the logarithm of the document lengths"},
           {"attention_share", Need::kOptional, config::number(lengths.attention_share, config::between(0, 1)),
-           "attention's share of a pass, for a sequence that is one document"}};
+           "fraction of a pass that attention takes when the sequence is a single document"}};
 }
 
 Fields fields_of(GcPauses& pauses) {
   return {{"passes", Need::kOptional, config::choice(pauses.passes, GcPauses::kPassesNames),
-           "passes that pauses interrupt"},
+           "which passes the pauses interrupt"},
           {"every_steps", Need::kOptional, config::integer(pauses.every_steps, 1, kMostSteps),
-           "steps between pauses of a worker"},
+           "number of steps from one pause of a worker to the next"},
           {"pause_s", Need::kRequired,
            config::number(pauses.pause, config::between(0, kMostSeconds), from_seconds(1)),
            "mean length of a pause"}};
@@ -66,7 +68,7 @@ Fields fields_of(GcPauses& pauses) {
 
 Fields fields_of(LaunchDelays& delays) {
   return {{"ops", Need::kOptional, config::choice(delays.ops, LaunchDelays::kOpsNames),
-           "which ops start late; first: the first forward pass of stage 0 (data loading)"},
+           "which ops start late. first: only the first forward pass of stage 0 (data loading)"},
           {"mean_s", Need::kRequired,
            config::number(delays.mean, config::between(0, kMostSeconds), from_seconds(1)),
            "mean delay; delays are exponentially distributed"}};
@@ -74,9 +76,11 @@ Fields fields_of(LaunchDelays& delays) {
 
 Fields fields_of(SlowLink& link) {
   return {{"dp", Need::kOptional, config::integer(link.dp, SlowLink::kAllReplicas),
-           "data-parallel rank; -1: all replicas"},
-          {"stage", Need::kRequired, config::integer(link.stage, 0), "link from this stage to the next"},
-          {"factor", Need::kRequired, config::number(link.factor, kFactor), "slowdown of its messages"},
+           "data-parallel rank with the slow link; -1: all replicas"},
+          {"stage", Need::kRequired, config::integer(link.stage, 0),
+           "pipeline stage; the slow link is from this stage to the next"},
+          {"factor", Need::kRequired, config::number(link.factor, kFactor),
+           "slowdown factor of the link's messages"},
           {"from_step", Need::kOptional, config::integer(link.from_step, 1, kMostSteps),
            "first affected step, counted from 1"},
           {"to_step", Need::kOptional, config::integer(link.to_step, 0, kMostSteps),
@@ -87,8 +91,9 @@ Fields fields_of(NicFlap& flap) {
   return {{"dp", Need::kRequired, config::integer(flap.dp, 0), "data-parallel rank of the worker"},
           {"stage", Need::kRequired, config::integer(flap.stage, 0), "pipeline stage of the worker"},
           {"share", Need::kOptional, config::number(flap.share, config::between(0, 1)),
-           "share of the worker's transfers that are affected"},
-          {"factor", Need::kOptional, config::number(flap.factor, kFactor), "slowdown of these transfers"}};
+           "fraction of the worker's transfers that are slow"},
+          {"factor", Need::kOptional, config::number(flap.factor, kFactor),
+           "slowdown factor of the slow transfers"}};
 }
 
 template <std::size_t... kIndex>
@@ -156,18 +161,18 @@ std::optional<Error> unknown_place(const Straggler& straggler, const JobShape& j
                  },
                  [&](const SlowLink& link) -> std::optional<Error> {
                    if (auto problem = worker(link.dp, link.stage)) return problem;
-                   if (job.pp == 1) return Error{"a job with one stage has no link between stages"};
+                   if (job.pp == 1) return Error{"requires at least 2 pipeline stages, but the job has 1"};
                    return window(link.from_step, link.to_step);
                  },
                  [&](const StagePartition& partition) -> std::optional<Error> {
                    if (auto problem = beyond("stage", partition.stage, job.pp, "stages")) return problem;
                    if (job.pp > 1) return std::nullopt;
-                   return Error{"a job with one stage cannot have an uneven partition"};
+                   return Error{"requires at least 2 pipeline stages, but the job has 1"};
                  },
                  [&](const NicFlap& flap) -> std::optional<Error> {
                    if (auto problem = worker(flap.dp, flap.stage)) return problem;
                    if (job.dp > 1 || job.pp > 1) return std::nullopt;
-                   return Error{"a job with one worker has no transfers that could be slow"};
+                   return Error{"requires at least 2 workers, but the job has 1"};
                  },
                  [](const auto& /*anywhere*/) -> std::optional<Error> { return std::nullopt; }};
   return std::visit(visit, straggler);
@@ -208,8 +213,9 @@ config::Fields config_fields(TraceSettings& settings) {
 }
 
 config::Fields config_fields(SynthSettings& settings) {
-  return {{"stragglers", Need::kOptional, stragglers_value(settings.stragglers), "stragglers of the job"},
-          {"trace", Need::kOptional, config::object(settings.trace), "number of steps and noise"}};
+  return {
+      {"stragglers", Need::kOptional, stragglers_value(settings.stragglers), "stragglers of the job"},
+      {"trace", Need::kOptional, config::object(settings.trace), "number of steps and noise of the trace"}};
 }
 
 Status check_stragglers(const std::vector<Straggler>& stragglers, const JobShape& job) {
@@ -253,8 +259,8 @@ std::string describe(const Straggler& straggler) {
       },
       [](const SequenceLengths& lengths) {
         return fmt::format(
-            "documents have {:g} tokens (median; standard deviation of the logarithm {:g}); attention takes "
-            "{:g} of a pass",
+            "the median document has {:g} tokens (standard deviation of the logarithm {:g}); attention takes "
+            "a fraction of {:g} of a pass",
             lengths.median_tokens, lengths.sigma, lengths.attention_share);
       },
       [](const GcPauses& pauses) {
@@ -274,7 +280,7 @@ std::string describe(const Straggler& straggler) {
             link.factor, of, link.from_step, until);
       },
       [](const NicFlap& flap) {
-        return fmt::format("a share of {:g} of the transfers of dp {} stage {} takes {:g}x as long",
+        return fmt::format("a fraction of {:g} of the transfers of dp {} stage {} takes {:g}x as long",
                            flap.share, flap.dp, flap.stage, flap.factor);
       }};
   return std::visit(visit, straggler);

@@ -23,7 +23,7 @@ config::ObjectAccess group(std::function<config::Fields()> fields) {
 config::Fields cluster_fields(ClusterSpec& cluster, RooflineParameters& lone_kernels) {
   config::Fields fields = config_fields(cluster);
   fields.push_back({"efficiency", Need::kOptional, config::object(lone_kernels),
-                    "shares of the ratings that a single kernel sustains (cost model \"roofline\")"});
+                    "fractions of the peak rates that a single kernel reaches (cost model \"roofline\")"});
   return fields;
 }
 
@@ -76,9 +76,10 @@ std::string no_calibration(const TrainingPlan& plan) {
 
 config::Fields cost_fields(TrainingPlan& plan) {
   return {
-      {"model", Need::kOptional, config::text(plan.cost_model), "cost model: `goodput list cost-models`"},
+      {"model", Need::kOptional, config::text(plan.cost_model), "cost model; see `goodput list cost-models`"},
       {"calibration", Need::kOptional, config::path_or_name(plan.calibration, kCalibrationFiles),
-       "measured costs: a path relative to the plan, or a name (default: the cost model's own)",
+       "file of measured costs: a path relative to the plan file, or a name (default: the calibration of the "
+       "cost model)",
        [&plan] { return no_calibration(plan); }},
   };
 }
@@ -100,7 +101,7 @@ config::Value checked_only(config::Value (*value_of)(T&)) {
 config::Fields load_fields(TrainingPlan& plan) {
   return {
       {"skew", Need::kOptional, config::number(plan.expert_load.skew, config::between(0, 10)),
-       "tokens per expert ~ 1 / rank^skew (Zipf); 0: balanced",
+       "the r-th busiest expert gets a share of the tokens ~ 1 / r^skew (Zipf); 0: balanced",
        [&plan] { return plan.model.moe ? "" : "the model has no experts"; }},
   };
 }
@@ -125,7 +126,7 @@ config::Fields config_fields(ClusterConfig& config) {
 config::Fields config_fields(TrainingPlan& plan) {
   const auto cluster = [&plan] { return cluster_fields(plan.cluster, plan.lone_kernels); };
   const auto cost = [&plan] { return cost_fields(plan); };
-  const auto of_synth = [] { return "only `goodput synth` uses it"; };
+  const auto of_synth = [] { return "only `goodput synth` uses this key"; };
   const auto load = [&plan] { return load_fields(plan); };
   return {
       {"model", Need::kRequired,
@@ -142,7 +143,7 @@ config::Fields config_fields(TrainingPlan& plan) {
       {"stragglers", Need::kOptional, checked_only(stragglers_value), "stragglers, for `goodput synth`",
        of_synth},
       {"trace", Need::kOptional, checked_only(config::object<TraceSettings>),
-       "number of steps and noise, for `goodput synth`", of_synth},
+       "number of steps and noise of the trace, for `goodput synth`", of_synth},
   };
 }
 

@@ -71,8 +71,8 @@ Status check_instances(const ParallelPlan& parallel, ExpertSlots slots) {
   const std::int64_t replicas = parallel.dp / instances;
   const std::int64_t peers = std::int64_t{parallel.cp} * (slots.are_used() ? parallel.tp : 1);
   if (instances == 1 || replicas * peers % parallel.ep == 0) return Ok{};
-  return Error{fmt::format("is {}, which gives each instance {} of the dp {} replicas; their {} GPUs are not "
-                           "whole groups of ep {}; use fewer instances or a smaller ep",
+  return Error{fmt::format("is {}, so each instance has {} of the dp {} replicas, but their number of GPUs "
+                           "({}) is not a multiple of ep {}; use fewer instances or a smaller ep",
                            instances, replicas, parallel.dp, replicas * peers, parallel.ep),
                {.pointer = "/parallel/zero_instances"}};
 }
@@ -99,10 +99,10 @@ Status check_tokens(const TrainingPlan& plan) {
   const std::int64_t copies = parallel.global_batch * (plan.model.moe ? plan.model.moe->top_k : 1);
   const std::int64_t most = std::numeric_limits<std::int64_t>::max() / copies;
   if (parallel.sequence_length <= most) return Ok{};
-  return Error{
-      fmt::format("is {}, which times global_batch {} and the model's top_k exceeds 2^63; use at most {}",
-                  parallel.sequence_length, parallel.global_batch, most),
-      {.pointer = "/parallel/sequence_length"}};
+  return Error{fmt::format("is {}, but sequence_length x global_batch ({}) x the model's top_k must be below "
+                           "2^63; use at most {}",
+                           parallel.sequence_length, parallel.global_batch, most),
+               {.pointer = "/parallel/sequence_length"}};
 }
 
 Status check_split(const TrainingPlan& plan, std::int64_t positions) {
@@ -158,8 +158,8 @@ Status check_size(const TrainingPlan& plan, const PipelineSchedule& schedule) {
   const double most = std::min(kMostOps, kMostTimes / ranks);
   if (ops <= most) return Ok{};
   return Error{
-      fmt::format("is {} ({} micro-batches per replica), so a step has about {:.3g} million ops{}; goodput "
-                  "supports at most {:.3g} million; lower this value, or raise dp or micro_batch",
+      fmt::format("is {} ({} micro-batches per replica), so a step has about {:.3g} million ops{}, but "
+                  "goodput supports at most {:.3g} million; lower global_batch, or raise dp or micro_batch",
                   parallel.global_batch, parallel.micro_batches(), 1e-6 * ops,
                   ranks > 1 ? fmt::format(" on each of {} expert ranks", ranks) : "", 1e-6 * most),
       {.pointer = "/parallel/global_batch"}};
@@ -168,8 +168,8 @@ Status check_size(const TrainingPlan& plan, const PipelineSchedule& schedule) {
 Status check_pipeline(const TrainingPlan& plan) {
   const ParallelPlan& parallel = plan.parallel;
   if (std::int64_t{parallel.pp} * parallel.vpp > kMostPositions) {
-    return Error{fmt::format("is {}, which with vpp {} makes more than {} pipeline positions", parallel.pp,
-                             parallel.vpp, kMostPositions),
+    return Error{fmt::format("is {}, which with vpp {} exceeds the limit of {} pipeline positions (pp x vpp)",
+                             parallel.pp, parallel.vpp, kMostPositions),
                  {.pointer = "/parallel/pp"}};
   }
   GOODPUT_TRY(const PipelineSchedule* const schedule, find_schedule(parallel.schedule));

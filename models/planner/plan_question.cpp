@@ -63,7 +63,7 @@ config::ObjectAccess without_rules(std::function<config::Fields()> fields) {
 // A failure model, an array of them, or the name of a preset.
 config::Value failures_or_preset(std::vector<FailureConfig>& failures) {
   config::Value value = failures_value(failures);
-  value.wanted = "a failure model, an array of them, or the name of a preset";
+  value.wanted = "a failure model, an array of failure models, or the name of a preset";
   value.read = [read = std::move(value.read)](const Json& from, config::Place& place) {
     return read(from.is_string() ? Json{{"preset", from}} : from, place);
   };
@@ -114,9 +114,9 @@ config::Fields config_fields(SpotOffer& spot) {
       {"failures", Need::kRequired, spot_failures(spot.failures),
        "failure model of the spot nodes, without `nodes` and `cap`, which goodput sets"},
       {"usd_per_node_hour", Need::kRequired, config::number(spot.usd_per_node_hour, config::between(0, 1e6)),
-       "price per node-hour while a node is held"},
+       "price per node-hour of a spot node, while the node is held"},
       {"nodes", Need::kRequired, config::integers(spot.nodes, 0, kMostSpares),
-       "choices: how many of the held nodes are spot nodes"}};
+       "list of choices to compare: how many of the job's nodes are spot nodes"}};
 }
 
 config::Fields config_fields(PlanQuestion& question) {
@@ -129,56 +129,58 @@ config::Fields config_fields(PlanQuestion& question) {
       {"gpus", Need::kRequired, amount_value(question.gpus, 1, kMostGpus),
        "number of GPUs that train, without spares"},
       {"tokens", Need::kRequired, amount_value(question.tokens, 1, kMostTokens),
-       "number of tokens to train on: 1e12, \"15T\""},
-      {"batch", Need::kRequired, amount_value(parallel.global_batch, 1, 1'000'000'000), "sequences per step"},
+       "number of tokens to train on, such as 1e12 or \"15T\""},
+      {"batch", Need::kRequired, amount_value(parallel.global_batch, 1, 1'000'000'000),
+       "number of sequences per step"},
       {"sequence_length", Need::kRequired, amount_value(parallel.sequence_length, 1, 1'000'000'000),
-       "tokens per sequence"},
+       "number of tokens per sequence"},
       {"failures", Need::kRequired, failures_or_preset(question.failures),
-       "how nodes fail: a failure model as in scenarios, or the name of a preset: \"rsc-1\""},
+       "how nodes fail: a failure model as in scenarios, or the name of a preset such as \"rsc-1\""},
       {"usd_per_node_hour", Need::kRequired,
        amount_value(question.usd_per_node_hour, config::between(0, 1e6)),
-       "price per node-hour, for every node paid for"},
+       "price per node-hour of each node that is paid for"},
       {"billing", Need::kOptional, config::choice(question.billing, kBillingNames),
-       "which time is paid. reserved: all nodes, including spares, from start to end; held: only while nodes "
-       "are available, not under repair"},
+       "which node-hours are paid. reserved: those of all nodes, including spares, from start to end; held: "
+       "only those of nodes that are available, not under repair"},
       {"spot", Need::kOptional, config::object(question.spot),
        "spot nodes that can replace some of the nodes"},
       {"storage_gb_per_s", Need::kOptional, optional_number(question.storage_gb_per_s, config::above(0)),
-       "rate at which all nodes together write and read checkpoints (default: 0.5 per training node)"},
+       "rate at which all nodes together write and read checkpoints (default: 0.5 GB/s per training node)"},
       {"storage_duty", Need::kOptional, positive_share_value(question.storage_duty),
-       "maximum share of the time that checkpoints keep storage busy; checkpoint intervals are increased if "
-       "needed"},
+       "maximum fraction of the time during which checkpoints keep storage busy; checkpoint intervals are "
+       "increased if needed"},
       {"usd_per_tb_written", Need::kOptional,
        config::number(question.usd_per_tb_written, config::between(0, 1e6)),
        "price per terabyte (1e12 bytes) that checkpoints write to storage"},
-      {"detect_s", Need::kOptional, seconds(question.detect_s), "time until a loss is detected"},
+      {"detect_s", Need::kOptional, seconds(question.detect_s), "time until the loss of a node is detected"},
       {"startup_s", Need::kOptional, seconds(question.startup_s),
-       "time to start all processes, before state is loaded"},
+       "time to start all processes, before they load their state"},
       {"swap_s", Need::kOptional, seconds(question.swap_s),
        "time for a running spare to replace a lost node"},
       {"deadline", Need::kOptional, deadline_value(question.deadline),
        "deadline, and the probability of meeting it (default 95%)"},
       {"budget", Need::kOptional, budget_value(question.budget),
-       "limit on the mean cost, or on the cost with a given probability"},
+       "limit on the mean cost, or on the cost that a given fraction of runs stays below"},
       {"objective", Need::kOptional, config::choice(question.objective, kObjectiveNames), "what to optimize"},
       {"memory_margin", Need::kOptional, share_value(question.plan.memory_margin),
-       "share of a GPU's memory that plans must leave free"},
+       "fraction of a GPU's memory that plans must leave free"},
       {"search", Need::kOptional, config::object(question.space),
        "which parallel plans are searched (default: all that the model and the machines allow)"},
       {"parallel", Need::kOptional,
        config::object(without_rules([&parallel] { return settings_of_plan(parallel); })),
-       "other settings of the parallel plan, as in plans"},
+       "other settings of the parallel plan; same keys as `parallel` in plans"},
       {"plans", Need::kOptional, config::integer(question.plans, 1, 1000),
        "number of parallel plans to simulate: the fastest ones with different numbers of GPUs per replica"},
       {"policies", Need::kOptional, policies_value(question.policies),
        "policies to compare, with their options (default: all that can run the model)"},
       {"spares", Need::kOptional, config::integers(question.spares, 0, kMostSpares),
-       "choices: number of spare nodes"},
+       "list of choices to compare: number of spare nodes"},
       {"intervals", Need::kOptional, config::numbers(question.intervals, config::between(1e-3, 1e3)),
-       "choices: checkpoint interval, as a multiple of Daly's optimal interval"},
-      config::renamed({"max_trials", Need::kOptional, config::integer(question.max_trials, 16, 1'000'000),
-                       "maximum number of trials, used for choices that are hard to distinguish"},
-                      "most_trials"),
+       "list of choices to compare: checkpoint interval, as a multiple of Daly's optimal interval"},
+      config::renamed(
+          {"max_trials", Need::kOptional, config::integer(question.max_trials, 16, 1'000'000),
+           "maximum number of trials per choice; only choices that are hard to distinguish need the maximum"},
+          "most_trials"),
       config::tier(question.tier)};
   fields.insert(fields.end(), own.begin(), own.end());
   return fields;
@@ -191,9 +193,9 @@ Status config_finish(PlanQuestion& question) {
     choices.erase(std::unique(choices.begin(), choices.end()), choices.end());
   };
   if (question.spares.empty())
-    return Error{"must not be empty; give choices: [0, 1, 2]", {.pointer = "/spares"}};
+    return Error{"must not be empty; give choices such as [0, 1, 2]", {.pointer = "/spares"}};
   if (question.intervals.empty())
-    return Error{"must not be empty; give choices: [0.5, 1, 2]", {.pointer = "/intervals"}};
+    return Error{"must not be empty; give choices such as [0.5, 1, 2]", {.pointer = "/intervals"}};
   sort_choices(question.spares);
   sort_choices(question.intervals);
   if (question.spot) sort_choices(question.spot->nodes);
@@ -203,7 +205,7 @@ Status config_finish(PlanQuestion& question) {
   const std::int64_t each = question.plan.cluster.gpus_per_node;
   if (question.gpus > each && question.gpus % each != 0) {
     return Error{
-        fmt::format("must be a whole number of nodes of {1} GPUs, such as {2} or {3}, not {0}", question.gpus,
+        fmt::format("must be a multiple of {1} (GPUs per node), such as {2} or {3}, not {0}", question.gpus,
                     each, question.gpus / each * each, (question.gpus / each + 1) * each),
         {.pointer = "/gpus"}};
   }

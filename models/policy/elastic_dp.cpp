@@ -23,19 +23,20 @@ config::Fields config_fields(ElasticDpOptions& options, const PolicyContext& con
   // Nodes that join never wait for a restart.
   std::erase_if(fields,
                 [](const config::Field& field) { return field.key == "absorb" || field.key == "gather_s"; });
-  return joined(
-      fields,
-      {{"nodes_per_replica", Need::kOptional, config::integer(options.nodes_per_replica, 0),
-        "nodes that leave and rejoin together; 0: the fewest that hold whole replicas of the plan"},
-       {"rejoin_s", Need::kOptional,
-        config::number(options.rejoin.rejoin, config::between(1e-3, 1e7), from_seconds(1)),
-        "startup time of a returning replica's processes while training continues"},
-       {"catch_up", Need::kOptional, config::choice(options.rejoin.catch_up, kCatchUpNames),
-        "how a returning replica gets its state: while the others train, or with all replicas stopped"},
-       {"migration", Need::kOptional,
-        migration_value(options.rejoin.migration, {"plan_s"},
-                        "the surviving nodes determine which replicas continue"),
-        "time to continue without a restart"}});
+  return joined(fields,
+                {{"nodes_per_replica", Need::kOptional, config::integer(options.nodes_per_replica, 0),
+                  "number of nodes that leave and rejoin together; 0: the smallest number that holds whole "
+                  "replicas of the plan"},
+                 {"rejoin_s", Need::kOptional,
+                  config::number(options.rejoin.rejoin, config::between(1e-3, 1e7), from_seconds(1)),
+                  "time to start the processes of a returning replica, while the other replicas train"},
+                 {"catch_up", Need::kOptional, config::choice(options.rejoin.catch_up, kCatchUpNames),
+                  "how a returning replica gets its state: while the other replicas train, or while all "
+                  "replicas are stopped"},
+                 {"migration", Need::kOptional,
+                  migration_value(options.rejoin.migration, {"plan_s"},
+                                  "the surviving nodes determine which replicas continue"),
+                  "how long it takes to continue without a restart"}});
 }
 
 Result<std::unique_ptr<PreparedPolicy>> prepare_elastic_dp(const ElasticDpOptions& options,

@@ -11,12 +11,13 @@ namespace goodput {
 config::Fields config_fields(ExpertParallelOptions& options, const PolicyContext& context, RestartUse use) {
   using config::Need;
   use.groups_in_stages = true;
-  return joined({{"ep", Need::kOptional, config::integer(options.ep, 0),
-                  "GPUs that share the experts of a layer; 0: as in the plan"},
-                 {"moe_speedup", Need::kOptional,
-                  config::number(options.restart.step.moe_speedup, config::between(0.01, 100)),
-                  "speedup of expert computation and all-to-alls over the cost model (faster kernels)"}},
-                config_fields(options.restart, context, use));
+  return joined(
+      {{"ep", Need::kOptional, config::integer(options.ep, 0),
+        "number of GPUs that share the experts of a layer; 0: as in the plan"},
+       {"moe_speedup", Need::kOptional,
+        config::number(options.restart.step.moe_speedup, config::between(0.01, 100)),
+        "speedup of expert computation and all-to-alls relative to the cost model, for faster kernels"}},
+      config_fields(options.restart, context, use));
 }
 
 ExpertParallelOptions with_tutel_kernels(ExpertParallelOptions options) {

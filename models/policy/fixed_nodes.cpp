@@ -11,16 +11,18 @@ namespace goodput {
 
 config::Field swap_field(SimDuration& swap, std::function<std::string()> idle) {
   return {"swap_s", config::Need::kOptional, config::number(swap, kPolicySeconds, from_seconds(1)),
-          "time to form new process groups with the spare, which replaces a startup", std::move(idle)};
+          "time to form new process groups with a hot spare, instead of starting all processes",
+          std::move(idle)};
 }
 
 config::Fields fixed_nodes_fields(std::int32_t& nodes, RestartOptions& options,
                                   const PolicyContext& context) {
-  return joined({{"nodes", config::Need::kOptional, config::integer(nodes, 0),
-                  "training nodes; all others are spares; 0: as many as the plan's GPUs take"}},
-                config_fields(options, context,
-                              {.never_grows = [] { return "the policy trains on a fixed number of nodes"; },
-                               .saves_to_grow = false}));
+  return joined(
+      {{"nodes", config::Need::kOptional, config::integer(nodes, 0),
+        "number of training nodes; all other nodes are spares; 0: as many nodes as the plan's GPUs fill"}},
+      config_fields(options, context,
+                    {.never_grows = [] { return "the policy trains on a fixed number of nodes"; },
+                     .saves_to_grow = false}));
 }
 
 Result<std::int32_t> fixed_nodes(std::int32_t nodes, RestartJob& restarts) {
@@ -35,7 +37,7 @@ Result<std::int32_t> fixed_nodes(std::int32_t nodes, RestartJob& restarts) {
   if (nodes > 0 && whole != nodes) {
     return Error{
         fmt::format(
-            "must be a number of nodes that holds whole replicas (such as {}), not {} (the job has {} nodes)",
+            "must be a number of nodes that holds whole replicas, such as {}, not {} (the job has {} nodes)",
             whole, nodes, job.most_nodes()),
         {.pointer = "/nodes"}};
   }

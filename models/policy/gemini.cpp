@@ -25,7 +25,7 @@ config::Fields config_fields(GeminiOptions& options, const PolicyContext& contex
   const auto are_cold = [&options] { return options.spares == Spares::kCold ? "spares is \"cold\"" : ""; };
   const config::Fields of_spares = {
       {"spares", config::Need::kOptional, config::choice(options.spares, kSparesNames),
-       "cold: all processes restart after a loss; hot: processes of spares and survivors stay up"},
+       "cold: all processes restart after a loss; hot: processes on spares and surviving nodes stay up"},
       swap_field(options.swap, are_cold)};
   return joined(fixed_nodes_fields(options.nodes, options.restart, context),
                 joined(memory_fields(options.memory, MemoryUse::kAlways, evicts), of_spares));
@@ -49,7 +49,8 @@ Result<std::unique_ptr<PreparedPolicy>> prepare_gemini(const GeminiOptions& opti
 
 PolicyInfo policy_gemini() {
   return {"gemini",
-          "checkpoints in the memory of other nodes; trains on a fixed number of nodes, waits for spares",
+          "keeps checkpoints in the memory of other nodes; trains on a fixed number of nodes and waits for "
+          "spares",
           [] { return policy_setup(GeminiOptions{}, prepare_gemini); }};
 }
 

@@ -14,12 +14,9 @@ namespace {
 std::string why_idle(const JobModel& job) {
   const ParallelPlan& plan = job.plan().parallel;
   const std::string numbers =
-      job.steps().batch().runs_any_number()
-          ? ""
-          : fmt::format(" in numbers that schedule {} can run", in_quotes(plan.schedule));
-  return fmt::format(
-      "with micro-batches of {}{}, more replicas would not train the {} samples of a step sooner",
-      plan.micro_batch, numbers, plan.global_batch);
+      job.steps().batch().runs_any_number() ? "" : fmt::format(" and schedule {}", in_quotes(plan.schedule));
+  return fmt::format("with micro_batch {}{}, more replicas would not shorten a step of {} samples",
+                     plan.micro_batch, numbers, plan.global_batch);
 }
 
 }  // namespace
@@ -54,8 +51,9 @@ std::vector<std::string> idle_node_warnings(const JobModel& job, const TrainingS
 std::vector<std::string> too_few_nodes_warnings(const JobModel& job, std::int32_t needed) {
   const std::int32_t ever = job.most_nodes_ever();
   if (needed <= ever) return {};
-  return {fmt::format("never trains: it needs {} nodes, but the failure models provide at most {}", needed,
-                      ever)};
+  return {fmt::format(
+      "never trains, because the policy needs {} nodes, but the failure models provide at most {}", needed,
+      ever)};
 }
 
 std::vector<std::string> routing_warnings(const JobModel& job, bool follows_routing) {

@@ -312,25 +312,25 @@ config::Fields config_fields(LazarusOptions& options, const PolicyContext& conte
   LazarusRules& rules = options.rules;
   return {
       {"slots_per_gpu", Need::kOptional, config::integer(rules.slots_per_gpu, 1, 1024),
-       "experts that a GPU holds per layer"},
+       "number of experts per layer that a GPU holds"},
       {"allocation", Need::kOptional, config::choice(rules.allocation, kAllocationNames),
        "how the number of replicas per expert is chosen: Lazarus' Eq. 1, DeepSeek's EPLB, or balanced (see "
-       "goodput placement)"},
+       "`goodput placement`)"},
       {"plan", Need::kOptional, config::choice(rules.rule, kPlacementRuleNames),
-       "how expert replicas are placed (see goodput placement)"},
+       "how expert replicas are placed (see `goodput placement`)"},
       {"min_replicas", Need::kOptional, config::integer(rules.min_replicas, 1, 1024),
        "minimum number of replicas per expert, if there are enough slots"},
       {"mapping", Need::kOptional, config::choice(rules.mapping, kMappingRuleNames),
-       "how nodes are assigned to places in a new placement"},
+       "how nodes are assigned to the node positions of a new placement"},
       {"rebalance_steps", Need::kOptional, config::integer(options.rebalance_steps, 0, 1'000'000),
        "number of steps after which experts are placed again to follow their loads; 0: never", same_loads},
       {"gather_s", Need::kOptional, config::number(options.gather, kPolicySeconds, from_seconds(1)),
-       "time from the first joining node until the job grows"},
+       "time from when the first node joins until the job uses the joined nodes"},
       {"migration", Need::kOptional, config::object(options.migration), "how long a reconfiguration takes"},
       {"restart", Need::kOptional, config::object(options.restart),
        "how long a restart from a checkpoint takes"},
       {"checkpoint", Need::kOptional, checkpoint_value(options.checkpoint, {}),
-       "checkpoints; none unless interval_steps is given"},
+       "how checkpoints are written and read; none are written unless interval_steps is given"},
       slow_nodes_field(options.slow_nodes, context),
       {"step_overhead_s", Need::kOptional,
        config::number(options.step.step_overhead, kPolicySeconds, from_seconds(1)),
@@ -386,9 +386,10 @@ Result<std::unique_ptr<PreparedPolicy>> prepare_lazarus(const LazarusOptions& op
 }  // namespace
 
 PolicyInfo policy_lazarus() {
-  return {"lazarus",
-          "elastic experts: replicated by load, placed to survive losses; continues without a restart",
-          [] { return policy_setup(LazarusOptions{}, prepare_lazarus); }};
+  return {
+      "lazarus",
+      "replicates experts by load, places the replicas to survive losses, and continues without a restart",
+      [] { return policy_setup(LazarusOptions{}, prepare_lazarus); }};
 }
 
 }  // namespace goodput

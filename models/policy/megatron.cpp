@@ -75,28 +75,28 @@ config::Fields balance_fields(MegatronOptions& options, const PolicyContext& con
   };
   return {
       {"balance", Need::kOptional, config::choice(options.balance, kExpertOrderNames),
-       "how experts are balanced over a group; none: in the order of their numbers; eplb: by DeepSeek's EPLB",
+       "how experts are balanced over the GPUs of a group. none: placed in numerical order; eplb: by "
+       "DeepSeek's EPLB",
        [context] { return no_experts(context); }},
       {"redundant_slots", Need::kOptional, config::integer(options.rules.redundant, 0, 1024),
-       "extra expert slots per GPU and layer for replicas of busy experts", unbalanced},
+       "number of extra expert slots per GPU and layer, for replicas of busy experts", unbalanced},
       {"rebalance_steps", Need::kOptional, config::integer(options.rules.every_steps, 0, 1'000'000),
        "number of steps after which experts are placed again to follow their loads; 0: never", same_loads},
       {"migration", Need::kOptional,
        migration_value(options.rules.timing, {"detect_s", "regroup_s"},
-                       "moving experts loses no node and keeps the groups"),
+                       "no node is lost and no group changes when experts move"),
        "time to move experts", never_moves}};
 }
 
 config::Fields spare_fields(MegatronOptions& options) {
   using config::Need;
   const Why starts_anew = [&options] { return options.restarts_in_place ? "" : "restart_in_place is false"; };
-  return {
-      {"restart_in_place", Need::kOptional, config::flag(options.restarts_in_place),
-       "processes of surviving nodes stay up during a restart"},
-      {"spares", Need::kOptional, config::choice(options.spares, kSparesNames),
-       "hot: processes of spare nodes are up, too; cold: a restart that needs spares restarts all processes",
-       starts_anew},
-      swap_field(options.swap, starts_anew)};
+  return {{"restart_in_place", Need::kOptional, config::flag(options.restarts_in_place),
+           "whether processes of surviving nodes stay up during a restart"},
+          {"spares", Need::kOptional, config::choice(options.spares, kSparesNames),
+           "hot: processes also run on spare nodes; cold: a restart that needs spares restarts all processes",
+           starts_anew},
+          swap_field(options.swap, starts_anew)};
 }
 
 config::Fields config_fields(MegatronOptions& options, const PolicyContext& context) {
@@ -104,10 +104,10 @@ config::Fields config_fields(MegatronOptions& options, const PolicyContext& cont
   const auto evicts = [&options] {
     return options.groups.restart.slow_nodes.action == SlowNodeAction::kEvict;
   };
-  config::Fields fields =
-      joined({{"nodes", Need::kOptional, config::integer(options.nodes, 0),
-               "training nodes; the job waits if fewer are available; 0: as many as are available"}},
-             group_fields(options, context));
+  config::Fields fields = joined(
+      {{"nodes", Need::kOptional, config::integer(options.nodes, 0),
+        "number of training nodes; the job waits if fewer nodes are available; 0: as many as are available"}},
+      group_fields(options, context));
   fields = joined(std::move(fields), balance_fields(options, context));
   fields = joined(std::move(fields), memory_fields(options.memory, MemoryUse::kIfReplicated, evicts));
   return joined(std::move(fields), spare_fields(options));
@@ -180,7 +180,8 @@ Result<std::unique_ptr<PreparedPolicy>> prepare_megatron(const MegatronOptions& 
 
 PolicyInfo policy_megatron() {
   return {"megatron",
-          "as jobs run today: dropless balanced experts, checkpoints in memory and storage, hot spares",
+          "like today's Megatron-LM jobs: dropless balanced experts, checkpoints in memory and storage, hot "
+          "spares",
           [] { return policy_setup(MegatronOptions{}, prepare_megatron); }};
 }
 

@@ -26,16 +26,17 @@ config::Fields memory_fields(MemorySettings& settings, MemoryUse use, const std:
     if (no_memory && settings.replicas == 0) return no_memory();
     return settings.replicas == 1 && !evicts() ? fmt::format("{} is 1", key) : "";
   };
-  return {
-      {key, Need::kOptional, config::integer(settings.replicas, is_sure ? 1 : 0, 64),
-       is_sure ? "nodes that hold a node's checkpoint in memory, including the node itself"
-               : "nodes that hold a node's checkpoint in memory, including the node itself; 0: storage only"},
-      {"memory_interval_steps", Need::kOptional, config::integer(settings.interval_steps, 1, 1'000'000),
-       "steps between checkpoints in memory", no_memory},
-      {"memory_stall_s", Need::kOptional, config::number(settings.stall, kPolicySeconds, from_seconds(1)),
-       "how long each one delays training; Gemini hides it completely", no_memory},
-      {"memory_gb_per_s", Need::kOptional, config::number(settings.node, kPolicyGbPerS, 1e9),
-       "rate at which a node fetches its checkpoint from another node", no_copies}};
+  return {{key, Need::kOptional, config::integer(settings.replicas, is_sure ? 1 : 0, 64),
+           is_sure ? "number of nodes that hold a node's checkpoint in memory, including the node itself"
+                   : "number of nodes that hold a node's checkpoint in memory, including the node itself; 0: "
+                     "checkpoints go to storage only"},
+          {"memory_interval_steps", Need::kOptional, config::integer(settings.interval_steps, 1, 1'000'000),
+           "number of steps between checkpoints in memory", no_memory},
+          {"memory_stall_s", Need::kOptional, config::number(settings.stall, kPolicySeconds, from_seconds(1)),
+           "how long each checkpoint in memory delays training; 0 as in Gemini, which hides it completely",
+           no_memory},
+          {"memory_gb_per_s", Need::kOptional, config::number(settings.node, kPolicyGbPerS, 1e9),
+           "rate at which a node fetches its checkpoint from another node", no_copies}};
 }
 
 // Some checkpoint of the group is on none of its nodes: so many neighbours around the ring hold nothing.

@@ -50,8 +50,8 @@ void take_others(const Membership& members, std::span<const NodeId> kept, std::s
 config::Fields config_fields(SlowNodeRule& rule) {
   using config::Need;
   return {{"action", Need::kOptional, config::choice(rule.action, kSlowNodeActionNames),
-           "keep: all nodes wait for a slow node; evict: treat it as failed; swap: replace it with an idle "
-           "healthy node"},
+           "keep: all nodes wait for a slow node; evict: a slow node is treated as failed; swap: an idle "
+           "healthy node replaces a slow node"},
           {"threshold", Need::kOptional, config::number(rule.threshold, config::kFraction),
            "fraction of a healthy node's speed below which a node counts as slow",
            [&rule] { return rule.action == SlowNodeAction::kKeep ? "action is \"keep\"" : ""; }}};

@@ -30,7 +30,7 @@ config::Fields config_fields(OobleckOptions& options, const PolicyContext& conte
       config_fields(options.restart, context,
                     {.saves_to_grow = false, .saves_to_swap = false, .dispatches = false}),
       {{"nodes_per_pipeline", Need::kOptional, config::integer(options.nodes_per_pipeline, 0),
-        "nodes in the shortest pipeline; 0: as many as a replica of the plan"},
+        "number of nodes in the shortest pipeline; 0: as many as a replica of the plan has"},
        {"migration", Need::kOptional, config::object(options.migration), "time to form new pipelines"}});
 }
 
@@ -188,17 +188,17 @@ std::vector<std::string> oobleck_warnings(const JobModel& job, const std::string
   const ParallelPlan& plan = job.plan().parallel;
   std::vector<std::string> warnings;
   if (plan.vpp > 1) {
-    warnings.push_back(
-        fmt::format("its pipelines run 1F1B, not the plan's interleaved schedule (vpp {})", plan.vpp));
+    warnings.push_back(fmt::format(
+        "the policy's pipelines run 1F1B, not the plan's interleaved schedule (vpp {})", plan.vpp));
   } else if (plan.schedule != schedule) {
-    warnings.push_back(
-        fmt::format("its pipelines run {}, not the plan's schedule {}", schedule, in_quotes(plan.schedule)));
+    warnings.push_back(fmt::format("the policy's pipelines run {}, not the plan's schedule {}", schedule,
+                                   in_quotes(plan.schedule)));
   }
   if (plan.ep > 1)
     warnings.push_back(
-        fmt::format("its GPUs hold all experts of their layers; the plan's ep {} has no effect", plan.ep));
+        fmt::format("each GPU holds all experts of its layers, so the plan's ep {} has no effect", plan.ep));
   if (!plan.layers_per_stage.empty())
-    warnings.emplace_back("its pipelines split layers evenly, not by the plan's layers_per_stage");
+    warnings.emplace_back("the policy's pipelines split layers evenly, not by the plan's layers_per_stage");
   return warnings;
 }
 

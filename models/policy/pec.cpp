@@ -36,15 +36,17 @@ config::Fields config_fields(PecOptions& options, const PolicyContext& context) 
   };
   return joined(config_fields(options.groups, context, {.snapshots_in_sync = true}),
                 {{"k_snapshot", Need::kOptional, config::integer(options.k.snapshot, 1, 4096),
-                  "experts per layer that a checkpoint copies to CPU memory", no_save},
+                  "number of experts per layer that a checkpoint copies to CPU memory", no_save},
                  {"k_persist", Need::kOptional, config::integer(options.k.persist, 1, 4096),
-                  "experts per layer that a checkpoint writes to storage, out of the k_snapshot experts "
-                  "copied to CPU memory",
+                  "number of experts per layer that a checkpoint writes to storage, out of the k_snapshot "
+                  "experts copied to CPU memory",
                   no_save},
                  {"selection", Need::kOptional, config::choice(options.selection, kExpertSelectionNames),
-                  "which experts: in turn, or those with the most tokens not in a checkpoint", no_choice},
+                  "which experts a checkpoint saves: the next ones in a fixed order, or those with the most "
+                  "tokens since their last checkpoint",
+                  no_choice},
                  {"sharding", Need::kOptional, config::choice(options.sharding, kShardingNames),
-                  "which ranks write the state that all ranks hold (see goodput checkpoint)", no_save}});
+                  "which ranks write the state that all ranks hold (see `goodput checkpoint`)", no_save}});
 }
 
 Status check_experts(const PecOptions& options, std::int32_t experts) {
@@ -247,7 +249,8 @@ Result<std::unique_ptr<PreparedPolicy>> prepare_pec(const PecOptions& options, c
 }  // namespace
 
 PolicyInfo policy_pec() {
-  return {"pec", "ds with partial expert checkpoints (PEC) in the background; reports lost tokens",
+  return {"pec",
+          "like ds, with partial expert checkpoints (PEC) written in the background; reports lost tokens",
           [] { return policy_setup(PecOptions{}, prepare_pec); }};
 }
 

@@ -36,7 +36,7 @@ config::Value migration_value(MigrationTiming& timing, std::vector<std::string_v
 
 config::Fields config_fields(RestartTiming& timing) {
   return {{"detect_s", Need::kOptional, config::number(timing.detect, kPolicySeconds, from_seconds(1)),
-           "time until a loss is detected"},
+           "time until the loss of a node is detected"},
           {"startup_s", Need::kOptional, config::number(timing.startup, kPolicySeconds, from_seconds(1)),
            "time to start processes, libraries and process groups, before state is loaded"}};
 }
@@ -65,22 +65,23 @@ config::Fields config_fields(CheckpointSettings& settings, CheckpointUse use) {
       {"interval", Need::kOptional, config::choice(settings.rule, kIntervalRuleNames),
        "how the checkpoint interval is set: fixed, or Young's, Daly's or the optimal interval for the MTBF"},
       {"interval_steps", Need::kOptional, config::integer(settings.interval_steps, 0, kMostSteps),
-       "fixed: steps between checkpoints; 0: no checkpoints", other_rule},
+       "number of steps between checkpoints if interval is \"fixed\"; 0: no checkpoints", other_rule},
       {"mtbf_hours", Need::kOptional, config::number(settings.mtbf_hours, config::between(0, 1e6)),
        "MTBF of the whole job, for the rules young, daly and optimal; 0: computed from the failure models",
        no_rule},
       {"mode", Need::kOptional, config::choice(settings.mode, kSaveModeNames),
-       "sync: training stops until the checkpoint is in storage; async: it continues when the state is in "
-       "CPU memory",
+       "sync: training stops until the checkpoint is in storage; async: training continues when the state is "
+       "in CPU memory",
        no_save},
       {"write_gb_per_s", Need::kOptional, config::number(settings.write, kPolicyGbPerS, 1e9),
        "rate at which storage takes writes from all nodes together", no_save},
       {"read_gb_per_s", Need::kOptional, config::number(settings.read, kPolicyGbPerS, 1e9),
        "rate at which storage serves reads to all nodes together"},
       {"snapshot_gb_per_s", Need::kOptional, config::number(settings.snapshot, kPolicyGbPerS, 1e9),
-       "async: rate at which a node copies to CPU memory", no_snapshot},
+       "rate at which a node copies state to CPU memory if mode is \"async\"", no_snapshot},
       {"storage_duty", Need::kOptional, config::number(settings.storage_duty, config::between(1e-6, 1)),
-       "maximum fraction of the time that checkpoints keep storage busy; the interval grows if needed",
+       "maximum fraction of the time during which checkpoints keep storage busy; the checkpoint interval is "
+       "increased if needed",
        no_save},
       {"bytes_per_parameter", Need::kOptional, config::integer(settings.bytes_per_parameter, 0, 64),
        "checkpoint bytes per parameter; 0: from the plan's dtype and optimizer_bytes (14 with bf16, 12 with "
@@ -95,7 +96,7 @@ Status check_interval(const CheckpointSettings& settings, const JobModel& job) {
   if (!follows_failures(settings)) return Ok{};
   const std::optional<double> known = job.mtbf_s(job.most_nodes_ever());
   if (known && std::isfinite(*known)) return Ok{};
-  return Error{fmt::format("is not given, and {}; give it, or set interval to \"fixed\"",
+  return Error{fmt::format("is not given, and {}; give mtbf_hours, or set interval to \"fixed\"",
                            known ? "no failure of the scenario can hit the job"
                                  : "a failure model does not define how often it hits the job"),
                {.pointer = "/mtbf_hours"}};

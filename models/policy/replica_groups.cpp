@@ -25,8 +25,8 @@ std::int64_t shards(const ParallelPlan& plan) {
   return std::int64_t{plan.dp} / plan.sharding_instances() * plan.cp;
 }
 
-constexpr const char* kSharded[] = {"nothing", "its optimizer", "its optimizer and gradients",
-                                    "its optimizer, gradients and parameters"};
+constexpr const char* kSharded[] = {"nothing", "the optimizer state", "the optimizer state and gradients",
+                                    "the optimizer state, gradients and parameters"};
 
 Bytes needed(const auto& memory) {
   return memory.stages[memory.fullest].total();

@@ -40,8 +40,8 @@ std::function<std::string()> no_dispatch(const PolicyContext& context, const Res
 
 config::Field dispatch_field(StepSettings& step, const PolicyContext& context, const RestartUse& use) {
   return {"dispatch", config::Need::kOptional, config::choice(step.dispatch, kExpertDispatchNames),
-          "dispatch of tokens to experts; padded: all buffers have room for the busiest expert's tokens; "
-          "dropless: each expert gets exactly its tokens",
+          "how tokens are dispatched to experts. padded: all buffers have room for the busiest expert's "
+          "tokens; dropless: each expert gets exactly the tokens routed to it",
           no_dispatch(context, use)};
 }
 
@@ -67,17 +67,17 @@ config::Fields config_fields(RestartOptions& options, const PolicyContext& conte
            (use.saves_to_swap && options.slow_nodes.action == SlowNodeAction::kSwap);
   };
   config::Fields fields = {
-      {"restart", Need::kOptional, config::object(options.timing), "time of a restart"},
+      {"restart", Need::kOptional, config::object(options.timing), "how long a restart takes"},
       {"checkpoint", Need::kOptional,
        checkpoint_value(options.checkpoint, {saves_besides, use.snapshots_in_sync}),
        "how checkpoints are written and read"},
       slow_nodes_field(options.slow_nodes, context),
       {"absorb", Need::kOptional, config::choice(options.absorb, kAbsorbNames),
-       "how joining nodes are used; at_restart: after the next restart; gathered: the job restarts to use "
-       "them",
+       "when joining nodes are used. at_restart: after the next restart; gathered: the job restarts to use "
+       "the joining nodes",
        use.never_grows},
       {"gather_s", Need::kOptional, config::number(options.gather, kPolicySeconds, from_seconds(1)),
-       "gathered: time from the first joining node to the restart",
+       "time from when the first node joins until the restart, if absorb is \"gathered\"",
        [&options, never_grows]() -> std::string {
          if (std::string why = never_grows(); !why.empty()) return why;
          return options.absorb == Absorb::kAtRestart ? "absorb is \"at_restart\"" : "";
@@ -97,7 +97,7 @@ Result<RestartJob> restart_job(const JobModel& job, const RestartOptions& option
   const std::int32_t most = speed->usable(job.most_nodes());
   // So that what cannot be timed is known before any run.
   const Result<StepTime> timed = speed->compute(most > 0 ? most : job.most_nodes(), 0, 1);
-  if (most == 0) return job.error_of_nodes(timed ? "are too few for the job" : timed.error().what);
+  if (most == 0) return job.error_of_nodes(timed ? "are too few for the job to run" : timed.error().what);
   GOODPUT_TRY(const StepTime step, timed);
   RestartJob restarts{&job, options, std::move(speed)};
   restarts.options.tier = lowest(options.tier, step.tier);

@@ -121,7 +121,7 @@ config::Fields config_fields(ShardGroupsOptions& options, const PolicyContext& c
   return joined(config_fields(options.groups, context, {.saves_to_grow = false}),
                 {{"migration", config::Need::kOptional,
                   migration_value(options.migration, {"plan_s"}, "the surviving nodes determine the groups"),
-                  "time to continue without a restart"}});
+                  "how long it takes to continue without a restart"}});
 }
 
 Result<std::unique_ptr<PreparedPolicy>> prepare_shard_groups(const ShardGroupsOptions& options,

@@ -4,7 +4,7 @@
 namespace goodput {
 
 PolicyInfo policy_tutel() {
-  return {"tutel", "Tutel: as DeepSpeed-MoE (ds), with faster MoE kernels",
+  return {"tutel", "Tutel: like DeepSpeed-MoE (ds), with faster MoE kernels",
           [] { return policy_setup(with_tutel_kernels({}), prepare_expert_parallel); }};
 }
 

@@ -138,20 +138,21 @@ config::Value short_text(std::string& text) {
 }
 
 config::Fields config_fields(CheckpointRule& rule) {
-  return {{"interval", Need::kOptional, config::integer(rule.interval, 0, kMostIntervalSteps), "0: never"},
+  return {{"interval", Need::kOptional, config::integer(rule.interval, 0, kMostIntervalSteps),
+           "number of steps between checkpoints; 0: never"},
           {"stall_ns", Need::kOptional, nanoseconds(rule.stall, 0),
            "how long training stops for each checkpoint"},
           {"lag_ns", Need::kOptional, nanoseconds(rule.lag, 0),
-           "time after the stall until the checkpoint can be used"},
+           "time from the end of the stall until the checkpoint can be used"},
           {"bytes", Need::kOptional, config::integer(rule.bytes.value, 0, kMostBytes),
-           "bytes that each checkpoint writes"},
+           "number of bytes that each checkpoint writes"},
           {"asked", Need::kOptional, config::integer(rule.asked, 0, kMostIntervalSteps),
-           "the requested interval, if storage cannot keep up with it"}};
+           "the requested interval, if storage could not keep up with that interval"}};
 }
 
 Status config_finish(CheckpointRule& rule) {
   if (rule.asked == 0 || rule.asked < rule.interval) return Ok{};
-  return Error{fmt::format("must be 0 or less than the interval ({}), not {}", rule.interval, rule.asked),
+  return Error{fmt::format("must be 0, or below the interval ({}); found {}", rule.interval, rule.asked),
                {.pointer = "/asked"}};
 }
 
@@ -170,8 +171,9 @@ Status config_finish(CheckpointRules& rules) {
 }
 
 config::Fields config_fields(Pace& pace) {
-  return {{"step_ns", Need::kRequired, nanoseconds(pace.step, 1), "duration of a step"},
-          {"until", Need::kOptional, step_ahead(pace.until), "first step that may take a different time"}};
+  return {
+      {"step_ns", Need::kRequired, nanoseconds(pace.step, 1), "duration of a step"},
+      {"until", Need::kOptional, step_ahead(pace.until), "first step that may have a different duration"}};
 }
 
 }  // namespace goodput

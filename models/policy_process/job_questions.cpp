@@ -43,8 +43,9 @@ struct StepQuestion {
   SimDuration overhead{};
 
   [[nodiscard]] config::Fields fields() {
-    return {{"nodes", Need::kRequired, config::integer(nodes, 1), "training nodes"},
-            {"step", Need::kOptional, config::integer(step, 0, kMostPolicySteps), "step of the job"},
+    return {{"nodes", Need::kRequired, config::integer(nodes, 1), "number of training nodes"},
+            {"step", Need::kOptional, config::integer(step, 0, kMostPolicySteps),
+             "number of the step in the job"},
             {"slowest", Need::kOptional, config::number(slowest, config::between(1e-3, 1)),
              "speed of the slowest node as a fraction of a healthy node's"},
             {"overhead_ns", Need::kOptional, nanoseconds(overhead, 0), "extra time per step"}};
@@ -79,16 +80,18 @@ struct DrawQuestion {
   double deviation = 1;
 
   [[nodiscard]] config::Fields fields() {
-    return {{"stream", Need::kRequired, short_text(stream), "name of the random stream"},
-            {"id", Need::kOptional, config::integer(id, 0, kMostPolicyNs),
-             "number of the stream, such as a node ID"},
-            {"count", Need::kOptional, config::integer(count, 1, kMostDraws), "numbers"},
-            {"draw", Need::kOptional, config::choice(draw, kDrawNames), "distribution"},
-            {"bound", Need::kOptional, config::integer(bound, 1, kMostPolicyNs),
-             "below: numbers from 0 to bound - 1"},
-            {"rate", Need::kOptional, config::number(rate, {1e-100, 1e100}), "exponential: 1 / mean"},
-            {"mean", Need::kOptional, config::number(mean, config::between(-1e100, 1e100)), "normal"},
-            {"deviation", Need::kOptional, config::number(deviation, config::between(0, 1e100)), "normal"}};
+    return {
+        {"stream", Need::kRequired, short_text(stream), "name of the random stream"},
+        {"id", Need::kOptional, config::integer(id, 0, kMostPolicyNs),
+         "number of the stream, such as a node ID"},
+        {"count", Need::kOptional, config::integer(count, 1, kMostDraws), "number of random numbers to draw"},
+        {"draw", Need::kOptional, config::choice(draw, kDrawNames), "distribution of the random numbers"},
+        {"bound", Need::kOptional, config::integer(bound, 1, kMostPolicyNs),
+         "for distribution below: numbers are from 0 to bound - 1"},
+        {"rate", Need::kOptional, config::number(rate, {1e-100, 1e100}),
+         "for distribution exponential: 1 / mean"},
+        {"mean", Need::kOptional, config::number(mean, config::between(-1e100, 1e100)), "normal"},
+        {"deviation", Need::kOptional, config::number(deviation, config::between(0, 1e100)), "normal"}};
   }
 
   [[nodiscard]] OrderedJson next(RandomStream& random) const {
@@ -135,7 +138,7 @@ Result<OrderedJson> JobQuestions::answer(const std::string& asked, const Json& m
 Result<OrderedJson> JobQuestions::usable_nodes(const Json& members) const {
   std::int32_t nodes = 0;
   GOODPUT_TRY_STATUS(read_members(members, [&nodes]() -> config::Fields {
-    return {{"nodes", Need::kRequired, config::integer(nodes, 0), "available nodes"}};
+    return {{"nodes", Need::kRequired, config::integer(nodes, 0), "number of available nodes"}};
   }));
   return OrderedJson{{"nodes", job_->speed->usable(nodes)}};
 }
@@ -157,8 +160,8 @@ Result<OrderedJson> JobQuestions::checkpoint(const Json& members) const {
   SimDuration restart{};
   GOODPUT_TRY_STATUS(read_members(members, [&] {
     config::Fields fields = question.fields();
-    fields.push_back(
-        {"settings", Need::kOptional, checkpoint_value(settings, {}), "same keys as in `checkpoint`"});
+    fields.push_back({"settings", Need::kOptional, checkpoint_value(settings, {}),
+                      "how checkpoints are written and read: same keys as in `checkpoint`"});
     fields.push_back(
         {"restart_ns", Need::kOptional, nanoseconds(restart, 0), "time from a loss until training resumes"});
     return fields;
@@ -184,7 +187,7 @@ Result<OrderedJson> JobQuestions::checkpoint(const Json& members) const {
 Result<OrderedJson> JobQuestions::mtbf(const Json& members) const {
   std::int32_t nodes = 0;
   GOODPUT_TRY_STATUS(read_members(members, [&nodes, most = job_->job->most_nodes()]() -> config::Fields {
-    return {{"nodes", Need::kRequired, config::integer(nodes, 1, most), "nodes that the job uses"}};
+    return {{"nodes", Need::kRequired, config::integer(nodes, 1, most), "number of nodes that the job uses"}};
   }));
   const std::optional<double> seconds = job_->job->mtbf_s(nodes);
   const bool is_finite = seconds && std::isfinite(*seconds);

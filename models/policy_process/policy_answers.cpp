@@ -51,8 +51,7 @@ Status check_wake(SimTime wake_at, SimTime earliest) {
 // More than a sample a nanosecond, and nobody could count them to the end of the clock.
 Status check_pace(const Pace& pace, std::int64_t step, std::int64_t samples_per_step) {
   if (pace.until <= step)
-    return at("/until",
-              fmt::format("must be after step {}, which is trained next, not {}", step, pace.until));
+    return at("/until", fmt::format("must be after step {} (the next step), not {}", step, pace.until));
   if (pace.step.count() >= samples_per_step) return Ok{};
   return at("/step_ns", fmt::format("is {} for {} samples, which is more than one sample per nanosecond",
                                     pace.step.count(), samples_per_step));
@@ -77,7 +76,7 @@ config::Fields course_fields(WrittenCourse& written) {
           {"nodes", Need::kOptional, config::integers(written.answer.nodes, 0),
            "IDs of the training nodes, ascending"},
           {"samples_per_step", Need::kOptional, config::integer(course.samples_per_step, 1, kMostPolicyNs),
-           "samples that a step counts"},
+           "number of samples per step"},
           {"checkpoints", Need::kOptional, config::object(course.checkpoints),
            "checkpoint rules during training"},
           {"decide_at_step", Need::kOptional, step_ahead(course.decide_at_step),
@@ -107,7 +106,7 @@ Status check_clock(const Course& course, SimTime now) {
                      course.checkpoints[1].lag;
   for (const Phase& phase : course.phases.all()) most += phase.duration;
   if (most < kNoTime - now) return Ok{};
-  return at("/phases", "must end within 292 years, the limit of the clock");
+  return at("/phases", "must end within 292 years, the limit of the simulated clock");
 }
 
 Status check_training(const WrittenCourse& written, const JobState& job) {
@@ -118,8 +117,9 @@ Status check_training(const WrittenCourse& written, const JobState& job) {
   GOODPUT_TRY_STATUS(check_clock(course, job.now));
   const std::int64_t step = job.step_from(course.from);
   if (course.decide_at_step <= step)
-    return at("/decide_at_step", fmt::format("must be after step {}, where the job resumes, not {}", step,
-                                             course.decide_at_step));
+    return at("/decide_at_step",
+              fmt::format("must be after step {} (the step from which the job resumes), not {}", step,
+                          course.decide_at_step));
   if (!written.pace) return Ok{};
   const Status paced = check_pace(*written.pace, step, course.samples_per_step);
   return paced ? Status(Ok{}) : Status(paced.error().inside("/pace"));
@@ -224,7 +224,7 @@ Result<CourseAnswer> read_course(const Json& answer, const JobState& job) {
 Result<std::vector<double>> read_metrics(const Json& answer, std::span<const std::string> names) {
   const auto given = answer.find("metrics");
   if (names.empty() && given != answer.end() && given->is_object() && !given->empty())
-    return at("/metrics", "has metrics, but \"hello\" named none");
+    return at("/metrics", "has metrics, but the answer to \"hello\" named none");
   std::vector<double> values(names.size());
   const auto fields = [&] {
     config::Fields all;

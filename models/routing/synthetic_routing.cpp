@@ -149,8 +149,8 @@ Status read_course(const Json& value, const config::Place& place, std::vector<Ro
     GOODPUT_TRY_STATUS(config::object(point).read(value[i], at));
     if (!course.empty() && course.back().iteration >= point.iteration) {
       return at.at("iteration")
-          .error(fmt::format("must be more than {}, the iteration before it, not {}", course.back().iteration,
-                             point.iteration));
+          .error(fmt::format("must be more than the iteration of the previous point ({}), not {}",
+                             course.back().iteration, point.iteration));
     }
     course.push_back(point);
   }
@@ -201,31 +201,32 @@ RoutingTrace synthesize_routing(const RoutingModel& model, std::uint64_t seed) {
 config::Fields config_fields(RoutingCoursePoint& point) {
   return {{"iteration", Need::kRequired, config::integer(point.iteration, 0, kMostIterations), "ascending"},
           {"spread", Need::kRequired, config::number(point.spread, kSpread),
-           "standard deviation of a layer's logits; between points its logarithm is linear in log(1 + "
-           "iteration)"},
+           "standard deviation of a layer's logits; between points, the logarithm of the standard deviation "
+           "is linear in log(1 + iteration)"},
           {"drift", Need::kRequired, config::number(point.drift, config::between(0, 100)),
-           "drift per iteration up to the next point; after 1/drift iterations the walk keeps 37 % of its "
-           "value"}};
+           "rate of drift of the logits per iteration, up to the next point; after 1/drift iterations, 37 % "
+           "of a logit's drifting part remains"}};
 }
 
 config::Fields config_fields(RoutingModel& model) {
   return {
-      {"layers", Need::kRequired, config::integer(model.layers, 1, 65536), "layers that have experts"},
-      {"experts", Need::kRequired, config::integer(model.experts, 2, 65536), "experts per layer"},
+      {"layers", Need::kRequired, config::integer(model.layers, 1, 65536),
+       "number of layers that have experts"},
+      {"experts", Need::kRequired, config::integer(model.experts, 2, 65536), "number of experts per layer"},
       {"top_k", Need::kRequired, config::integer(model.top_k, 1, 65535),
-       "experts that each token is sent to"},
+       "number of experts that each token is sent to"},
       {"tokens", Need::kRequired, config::integer(model.tokens, 1, kMostTokens),
-       "tokens per iteration over all ranks; each counts top_k times"},
+       "number of tokens per iteration over all ranks; each token counts top_k times"},
       {"first_iteration", Need::kOptional, config::integer(model.first_iteration, 0, kMostIterations),
        "first recorded iteration"},
       {"interval", Need::kOptional, config::integer(model.interval, 1, kMostIterations),
-       "iterations between two recorded ones"},
+       "number of iterations from one recorded iteration to the next"},
       {"iterations", Need::kOptional, config::integer(model.iterations, 1, kMostIterations),
        "number of recorded iterations"},
       {"layer_spread", Need::kOptional, config::number(model.layer_spread, config::between(0, 3)),
-       "standard deviation over layers of the logarithm of their spread"},
+       "how much spread differs between layers, as the standard deviation of the logarithm of spread"},
       {"noise", Need::kOptional, config::number(model.noise, config::between(0, 10)),
-       "standard deviation of the logits between iterations, in addition to drift"},
+       "random noise of the logits in each iteration, in addition to drift, as a standard deviation"},
       {"course", Need::kRequired, course_value(model.course), "how the routing changes while a job trains"}};
 }
 

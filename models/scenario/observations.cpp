@@ -39,7 +39,7 @@ struct Recording {
 std::string random_note(const Recording& recording) {
   const double times = to_seconds(recording.replay.length) / to_seconds(recording.source->window);
   return fmt::format(
-      "each trial starts at a different moment of {} ({}, {:.3g} times as long as the job may take)",
+      "each trial starts at a different moment of {} ({} long, {:.3g} times as long as the job may take)",
       recording.source->trace->file, span_text(recording.replay.length), times);
 }
 
@@ -51,7 +51,7 @@ std::string remedy(const Recording& recording) {
     return "; \"starts\": \"random\" lets each trial start at a different moment";
   }
   if (window == SimDuration{}) return "";
-  return fmt::format("; random starts need a recording of at least {} x {}, and this one is {} long",
+  return fmt::format("; random starts require a recording of at least {} x {}, but this recording is {} long",
                      kWindowsForRandomStarts, span_text(window), span_text(recording.replay.length));
 }
 

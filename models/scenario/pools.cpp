@@ -89,11 +89,12 @@ Result<std::vector<T>> of_every_pool(const Scenario& scenario, std::span<const F
 config::Fields config_fields(PoolConfig& pool) {
   return {
       {"name", Need::kRequired, config::text(pool.name), "name of the pool in results"},
-      {"failures", Need::kRequired, failures_value(pool.failures), "failure models of its nodes"},
+      {"failures", Need::kRequired, failures_value(pool.failures), "failure models of the pool's nodes"},
       {"usd_per_node_hour", Need::kOptional, optional_number(pool.usd_per_node_hour, config::between(0, 1e6)),
-       "price per node-hour, for each billed node; none: the prices in its recording"},
+       "price per node-hour for each billed node of the pool (default: the prices in the recording, if any)"},
       {"billing", Need::kOptional, config::choice(pool.billing, kBillingNames),
-       "held: nodes are paid for while they are present; reserved: all nodes are billed from start to end"}};
+       "which node-hours are billed. held: those of nodes that are present; reserved: those of all nodes "
+       "from start to end"}};
 }
 
 Status config_finish(PoolConfig& pool) {
@@ -115,7 +116,7 @@ config::Value pools_value(std::vector<PoolConfig>& pools) {
 
 Status check_pools(const Scenario& scenario) {
   const auto other = [](const char* pointer) {
-    return Error{"is set in each pool; remove it here", {.pointer = pointer}};
+    return Error{"must be set in each pool, not here; remove this key", {.pointer = pointer}};
   };
   if (scenario.pools.empty()) {
     if (!scenario.failures.empty()) return Ok{};

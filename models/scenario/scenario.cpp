@@ -143,19 +143,19 @@ config::Fields config_fields(RoutingSource& routing) {
   const auto has_trace = [&routing] {
     return routing.is_constant() ? "" : routing.file.empty() ? "model is given" : "file is given";
   };
-  return {
-      {"file", Need::kOptional, config::path(routing.file), "recorded routing trace"},
-      {"model", Need::kOptional, config::path_or_name(routing.model, kRoutingModelFiles),
-       "routing model (path or name) that synthesizes the routing if no `file` is given"},
-      {"layers", Need::kOptional, config::text(routing.layers),
-       "layers of the trace, one for each MoE layer of the model, such as 0-11 (default: the first layers)",
-       no_trace},
-      {"top_at_iteration", Need::kOptional, config::integer(routing.top_at_iteration, 0, kMostSteps),
-       "iteration of the trace at which the busiest experts are chosen; they stand for the model's experts",
-       no_trace},
-      {"skew", Need::kOptional, config::number(routing.skew, config::between(0, 10)),
-       "without file and model: the r-th busiest expert gets a constant share ~ 1 / r^skew (Zipf)",
-       has_trace}};
+  return {{"file", Need::kOptional, config::path(routing.file), "file with a recorded routing trace"},
+          {"model", Need::kOptional, config::path_or_name(routing.model, kRoutingModelFiles),
+           "routing model (path or name) that synthesizes the routing if no `file` is given"},
+          {"layers", Need::kOptional, config::text(routing.layers),
+           "which layers of the trace to use, one for each MoE layer of the model, such as 0-11 (default: "
+           "the first layers)",
+           no_trace},
+          {"top_at_iteration", Need::kOptional, config::integer(routing.top_at_iteration, 0, kMostSteps),
+           "iteration of the trace at which the busiest experts are chosen to represent the model's experts",
+           no_trace},
+          {"skew", Need::kOptional, config::number(routing.skew, config::between(0, 10)),
+           "without file and model: the r-th busiest expert gets a constant share ~ 1 / r^skew (Zipf)",
+           has_trace}};
 }
 
 config::Fields config_fields(Scenario& scenario) {
@@ -165,14 +165,14 @@ config::Fields config_fields(Scenario& scenario) {
        config::object_or_name(config::access(scenario.plan), kPlanFiles, scenario.sources),
        "model, cluster and parallel layout"},
       {"nodes", Need::kOptional, config::integer(scenario.nodes, 0),
-       "maximum number of nodes that the job uses; it runs fewer replicas if the plan needs more nodes; 0: "
-       "the number of nodes that the plan's GPUs take"},
+       "maximum number of nodes that the job uses; 0: as many as the plan's GPUs fill. If the plan needs "
+       "more nodes than the maximum, the job runs fewer replicas"},
       {"max_training_nodes", Need::kOptional, config::integer(scenario.max_training_nodes, 0),
-       "maximum number of nodes that train at the same time; the others are spares. It has no effect on "
-       "lazarus, elastic_dp and oobleck, which can use any number; 0: all nodes may train"},
+       "maximum number of nodes that train at the same time; all other nodes are spares; 0: all nodes may "
+       "train. It has no effect on lazarus, elastic_dp and oobleck, which can train on any number of nodes"},
       {"batch", Need::kOptional, config::choice(scenario.batch, kBatchRuleNames),
-       "samples per step. fixed: as in the plan for any number of nodes, so that all policies train alike; "
-       "per_replica: in proportion to the number of replicas"},
+       "number of samples per step. fixed: as in the plan for any number of nodes, so that all policies "
+       "train with the same batch; per_replica: proportional to the number of replicas"},
       {"routing", Need::kOptional, config::object(config::access(scenario.routing)),
        "routing of tokens to experts (default: balanced)"},
       {"failures", Need::kOptional, failures_value(scenario.failures),
@@ -181,32 +181,36 @@ config::Fields config_fields(Scenario& scenario) {
        "pools of nodes, each with its own failures and prices; replaces failures, usd_per_node_hour and "
        "billing"},
       {"samples", Need::kOptional, config::integer(scenario.samples, 0, kMostSteps),
-       "samples to train; 0: no such goal"},
+       "goal: number of samples to train on; 0: no such goal"},
       {"steps", Need::kOptional, config::integer(scenario.steps, 0, kMostSteps),
-       "steps to train; 0: no such goal"},
+       "goal: number of steps to train; 0: no such goal"},
       {"tokens", Need::kOptional, config::integer(scenario.tokens, 0, kMostTokens),
-       "tokens to train, rounded up to whole samples of the plan's sequence_length; 0: no such goal"},
+       "goal: number of tokens to train on, rounded up to whole samples of the plan's sequence_length; 0: no "
+       "such goal"},
       {"duration_s", Need::kOptional,
        config::number(scenario.duration, config::between(0, kLongestYears * 365 * 86400), from_seconds(1)),
        "time after which the job is stopped; 0: never"},
       {"deadline_s", Need::kOptional,
        config::number(scenario.deadline, config::between(0, kLongestYears * 365 * 86400), from_seconds(1)),
-       "deadline from the start; results show in how many trials the goal is reached by then; 0: none"},
+       "deadline, measured from the start; results show in how many trials the goal is reached by the "
+       "deadline; 0: none"},
       {"trials", Need::kOptional, config::integer(scenario.trials, 1, kMostTrials),
-       "number of trials; each has different failures, the same for every policy"},
+       "number of trials; each trial has different failures, which are the same for every policy"},
       {"start", Need::kOptional, config::choice(scenario.start, kJobStartNames),
-       "cold: processes start first; running: time begins with the first step"},
+       "how the job starts. cold: processes start first; running: time begins with the first step"},
       {"usd_per_node_hour", Need::kOptional,
        optional_number(scenario.usd_per_node_hour, config::between(0, 1e6)),
-       "price per node-hour, for each billed node (default: the prices in the trace, if any)"},
+       "price per node-hour for each billed node (default: the prices in the recording, if any)"},
       {"billing", Need::kOptional, config::choice(scenario.billing, kBillingNames),
-       "held: nodes are paid for while they are present; reserved: all nodes are billed from start to end",
+       "which node-hours are billed. held: those of nodes that are present; reserved: those of all nodes "
+       "from start to end",
        has_pools},
       {"usd_per_tb_written", Need::kOptional,
        config::number(scenario.usd_per_tb_written, config::between(0, 1e6)),
        "price per terabyte (1e12 bytes) that checkpoints write to storage"},
       {"policies", Need::kRequired, policies_value(scenario.policies, scenario.commands),
-       "policies to compare: an object with the options of each; its key \"policy\" names the policy if the name is another one"},
+       "policies to compare: an object that maps each name to the options of a policy. If the name is not "
+       "that of a policy, set the option \"policy\" to the policy"},
       config::tier(scenario.tier)};
 }
 

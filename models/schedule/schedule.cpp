@@ -36,8 +36,8 @@ std::vector<Pass> passes_in_order(PassOrder order, const ScheduleShape& shape, s
 
 Status require_one_chunk(const ScheduleShape& shape, std::string_view schedule) {
   if (shape.chunks == 1) return Ok{};
-  return Error{fmt::format("{} chunks per stage, but schedule {} runs one; use \"interleaved\"", shape.chunks,
-                           in_quotes(schedule)),
+  return Error{fmt::format("{} chunks per stage, but schedule {} supports only one; use \"interleaved\"",
+                           shape.chunks, in_quotes(schedule)),
                {.pointer = "/parallel/vpp"}};
 }
 

@@ -17,9 +17,9 @@ constexpr std::int64_t kMostWidth = 1'000'000;
 Status check_attention(const ModelShape& model) {
   if (model.latent) {
     if (model.kv_heads != 0)
-      return Error{"has no effect with \"latent\"; remove it", {.pointer = "/kv_heads"}};
+      return Error{"has no effect with \"latent\"; remove this key", {.pointer = "/kv_heads"}};
     if (model.head_dim != 0)
-      return Error{"has no effect with \"latent\"; remove it", {.pointer = "/head_dim"}};
+      return Error{"has no effect with \"latent\"; remove this key", {.pointer = "/head_dim"}};
     return Ok{};
   }
   if (model.head_dim == 0) {
@@ -100,12 +100,13 @@ config::Value buffers(Bytes& bytes) {
 config::Fields config_fields(LatentAttention& latent) {
   return {
       {"q_rank", Need::kOptional, config::integer(latent.q_rank, 0, kMostWidth),
-       "0: queries are projected directly"},
-      {"kv_rank", Need::kRequired, config::integer(latent.kv_rank, 1, kMostWidth), "rank of keys and values"},
+       "rank of the query projection; 0: queries are projected directly"},
+      {"kv_rank", Need::kRequired, config::integer(latent.kv_rank, 1, kMostWidth),
+       "rank of the projection of keys and values"},
       {"nope_dim", Need::kRequired, config::integer(latent.nope_dim, 1, kMostWidth),
-       "dimension of a head without position"},
+       "dimension of the part of a head without position"},
       {"rope_dim", Need::kRequired, config::integer(latent.rope_dim, 0, kMostWidth),
-       "dimension of a head with rotary position; all keys share one"},
+       "dimension of the part of a head with rotary position; all keys share this part"},
       {"value_dim", Need::kRequired, config::integer(latent.value_dim, 1, kMostWidth),
        "dimension of the values of a head"},
   };
@@ -113,12 +114,14 @@ config::Fields config_fields(LatentAttention& latent) {
 
 config::Fields config_fields(MoeShape& moe) {
   return {
-      {"experts", Need::kRequired, config::integer(moe.experts, 1, 65'536), "routed experts per layer"},
-      {"top_k", Need::kRequired, config::integer(moe.top_k, 1, 65'536), "experts that each token is sent to"},
+      {"experts", Need::kRequired, config::integer(moe.experts, 1, 65'536),
+       "number of routed experts per layer"},
+      {"top_k", Need::kRequired, config::integer(moe.top_k, 1, 65'536),
+       "number of experts that each token is sent to"},
       {"expert_ffn", Need::kRequired, config::integer(moe.expert_ffn, 1, kMostWidth),
        "hidden size of one expert"},
       {"shared_experts", Need::kOptional, config::integer(moe.shared_experts, 0, 65'536),
-       "experts that see every token"},
+       "number of experts that process every token"},
       {"layers", Need::kOptional, config::integers(moe.layers, 0, kMostLayers),
        "list of decoder layers that have experts (default: given by first_layer and layer_step)"},
       {"first_layer", Need::kOptional, config::integer(moe.first_layer, 0, kMostLayers),
@@ -131,32 +134,34 @@ config::Fields config_fields(MoeShape& moe) {
 config::Fields config_fields(ModelShape& model) {
   return {
       {"swin", Need::kOptional, no_swin(),
-       "a different kind of model (below), which only `goodput checkpoint` supports"},
+       "shape of a Swin transformer instead of the other keys; only `goodput checkpoint` supports it"},
       {"name", Need::kRequired, config::text(model.name), "name for reports"},
-      {"layers", Need::kRequired, config::integer(model.layers, 1, kMostLayers), "decoder layers"},
+      {"layers", Need::kRequired, config::integer(model.layers, 1, kMostLayers), "number of decoder layers"},
       {"hidden", Need::kRequired, config::integer(model.hidden, 1, kMostWidth), "width of the model"},
-      {"heads", Need::kRequired, config::integer(model.heads, 1, kMostWidth), "attention heads"},
+      {"heads", Need::kRequired, config::integer(model.heads, 1, kMostWidth), "number of attention heads"},
       {"kv_heads", Need::kOptional, config::integer(model.kv_heads, 0, kMostWidth),
-       "key and value heads; fewer than heads: grouped-query attention; 0: as many as heads"},
+       "number of key and value heads; fewer than heads: grouped-query attention; 0: as many as heads"},
       {"head_dim", Need::kOptional, config::integer(model.head_dim, 0, kMostWidth),
        "dimension of a head; 0: hidden / heads"},
       {"latent", Need::kOptional, config::object(model.latent),
        "multi-head latent attention instead of kv_heads and head_dim"},
       {"ffn", Need::kOptional, config::integer(model.ffn, 0, kMostWidth),
        "hidden size of a dense FFN; required if any layer has one"},
-      {"gated_ffn", Need::kOptional, config::flag(model.gated_ffn), "SwiGLU: three matrices instead of two"},
+      {"gated_ffn", Need::kOptional, config::flag(model.gated_ffn),
+       "whether FFNs use SwiGLU, which has three matrices instead of two"},
       {"biases", Need::kOptional, config::flag(model.biases),
        "whether linear layers and norms have biases (GPT-2 and 3)"},
-      {"vocab", Need::kRequired, config::integer(model.vocab, 1, 100'000'000), "rows of the embedding"},
+      {"vocab", Need::kRequired, config::integer(model.vocab, 1, 100'000'000),
+       "number of rows of the embedding"},
       {"learned_positions", Need::kOptional, config::integer(model.learned_positions, 0, 100'000'000),
-       "rows of a learned position embedding; 0: rotary"},
+       "number of rows of a learned position embedding; 0: rotary positions"},
       {"tied_head", Need::kOptional, config::flag(model.tied_head),
        "whether the output projection shares the weights of the embedding"},
       {"mtp_layers", Need::kOptional, config::integer(model.mtp_layers, 0, 100),
-       "multi-token prediction: additional decoder layers, each with a projection"},
+       "number of additional decoder layers for multi-token prediction, each with a projection"},
       {"attention_buffer_bytes", Need::kOptional, buffers(model.attention_buffers),
-       "bytes of buffers per attention layer that are in checkpoints but not trained, such as GPT-2's causal "
-       "masks; absent: none"},
+       "bytes per attention layer of buffers that are in checkpoints but not trained, such as GPT-2's causal "
+       "masks (default: no buffers)"},
       {"moe", Need::kOptional, config::object(model.moe), "mixture of experts"},
   };
 }

@@ -48,7 +48,7 @@ Status check_moe(const SwinShape& swin, const SwinMoe& moe) {
   for (std::size_t i = 0; i < moe.stages.size(); ++i) {
     const std::int32_t depth = swin.depths[static_cast<std::size_t>(moe.stages[i])];
     if (moe.first_block < depth) continue;
-    return Error{fmt::format("is {}, a stage with only {} blocks, but first_block is {}", moe.stages[i],
+    return Error{fmt::format("is {}, but this stage has only {} blocks and first_block is {}", moe.stages[i],
                              depth, moe.first_block),
                  {.pointer = fmt::format("/moe/stages/{}", i)}};
   }
@@ -106,12 +106,13 @@ std::int64_t merging_parameters(const SwinShape& swin, std::size_t stage) {
 
 config::Fields config_fields(SwinMoe& moe) {
   return {
-      {"experts", Need::kRequired, config::integer(moe.experts, 1, 65'536), "experts per block"},
-      {"top_k", Need::kRequired, config::integer(moe.top_k, 1, 65'536), "experts that each token is sent to"},
+      {"experts", Need::kRequired, config::integer(moe.experts, 1, 65'536), "number of experts per block"},
+      {"top_k", Need::kRequired, config::integer(moe.top_k, 1, 65'536),
+       "number of experts that each token is sent to"},
       {"stages", Need::kRequired, config::integers(moe.stages, 0, static_cast<std::int64_t>(kMostStages) - 1),
-       "stages that have experts, counted from 0"},
+       "list of stages that have experts, counted from 0"},
       {"first_block", Need::kOptional, config::integer(moe.first_block, 0, kMostBlocks),
-       "first block with experts in each of these stages"},
+       "first block with experts in each of the stages, counted from 0"},
       {"block_step", Need::kOptional, config::integer(moe.block_step, 1, kMostBlocks),
        "every block_step-th block from first_block on has experts"},
   };
@@ -119,14 +120,15 @@ config::Fields config_fields(SwinMoe& moe) {
 
 config::Fields config_fields(SwinShape& swin) {
   return {
-      {"channels", Need::kOptional, config::integer(swin.channels, 1, 1000), "channels of an image"},
+      {"channels", Need::kOptional, config::integer(swin.channels, 1, 1000),
+       "number of channels of an image"},
       {"patch", Need::kOptional, config::integer(swin.patch, 1, 1000), "side of a patch in pixels"},
       {"hidden", Need::kRequired, config::integer(swin.hidden, 1, kMostSwinWidth),
-       "width of the first stage; each later one is twice as wide"},
+       "width of the first stage; each later stage is twice as wide as the previous stage"},
       {"depths", Need::kRequired, config::integers(swin.depths, 1, kMostBlocks),
-       "number of blocks per stage"},
+       "list of the number of blocks in each stage"},
       {"heads", Need::kRequired, config::integers(swin.heads, 1, kMostSwinWidth),
-       "attention heads per stage"},
+       "list of the number of attention heads in each stage"},
       {"ffn_ratio", Need::kOptional, config::integer(swin.ffn_ratio, 1, 1000),
        "hidden size of an FFN or expert as a multiple of the stage's width"},
       {"position_hidden", Need::kOptional, config::integer(swin.position_hidden, 1, kMostSwinWidth),

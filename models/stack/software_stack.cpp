@@ -66,7 +66,8 @@ config::Value parent(SoftwareStack& stack, std::vector<config::Source>& sources,
                                                              config::Place& place) -> Status {
     if (depth == kMostAncestors) {
       return place.error(
-          fmt::format("has more than {} levels of parents; is the stack its own ancestor?", kMostAncestors));
+          fmt::format("has more than {} levels of parents; does the software stack inherit from itself?",
+                      kMostAncestors));
     }
     GOODPUT_TRY_STATUS(read(from, place));
     stack.release.clear();
@@ -80,16 +81,17 @@ config::Fields fields_at(SoftwareStack& stack, std::vector<config::Source>& sour
   const auto defaults = [&stack] { return default_fields(stack.defaults); };
   return {
       {"parent", Need::kOptional, parent(stack, sources, depth),
-       "stack that supplies the values of keys that this one does not set"},
+       "software stack that supplies the values of keys that are not set here"},
       {"name", Need::kRequired, config::text(stack.name), "name for reports"},
-      {"release", Need::kOptional, stated::text(stack.release), "release that the numbers were measured on"},
+      {"release", Need::kOptional, stated::text(stack.release),
+       "release of the software that the values were measured with"},
       {"kernels", Need::kOptional,
        config::objects(stack.kernels, "an array of objects with gpus and efficiency"),
-       "efficiency of the stack's own kernels when they run alone; replaces the cluster's `efficiency` key "
-       "by key"},
+       "efficiency of the software's own kernels when a kernel runs alone; replaces the cluster's "
+       "`efficiency` key by key"},
       {"factors", Need::kOptional, config::object(stack.factors),
-       "factors that multiply the cluster's `efficiency` values, which are those of a kernel that runs "
-       "alone"},
+       "factors by which the cluster's `efficiency` values, measured with kernels that run alone, are "
+       "multiplied"},
       {"gpu_factors", Need::kOptional,
        config::objects(stack.gpu_factors, "an array of objects with gpus and factors"),
        "factors for some GPUs, which replace `factors` key by key"},
@@ -100,7 +102,7 @@ config::Fields fields_at(SoftwareStack& stack, std::vector<config::Source>& sour
       {"scales_measured", Need::kOptional, config::flag(stack.scales_measured),
        "cost model \"calibrated\": whether the factors also apply to measured kernels"},
       {"left_out", Need::kOptional, config::objects(stack.left_out, "an array of objects"),
-       "measured steps that were left out of the fit; they give the ranges of step times"},
+       "measured steps that were left out of the fit; goodput computes the range of step times from them"},
       config::tier(stack.tier),
   };
 }
@@ -113,21 +115,27 @@ KernelFactors all_set(const KernelFactors& factors) {
 }  // namespace
 
 config::Fields config_fields(KernelFactors& factors) {
-  return {{"gemm", Need::kOptional, factor(factors.gemm), "factor on gemm_efficiency"},
-          {"fp8_gemm", Need::kOptional, factor(factors.fp8_gemm),
-           "factor on fp8_gemm_efficiency; absent: the same as gemm"},
-          {"attention", Need::kOptional, factor(factors.attention), "factor on attention_efficiency"},
-          {"memory", Need::kOptional, factor(factors.memory), "factor on memory_efficiency"}};
+  return {
+      {"gemm", Need::kOptional, factor(factors.gemm), "factor by which gemm_efficiency is multiplied"},
+      {"fp8_gemm", Need::kOptional, factor(factors.fp8_gemm),
+       "factor by which fp8_gemm_efficiency is multiplied (default: the value of gemm)"},
+      {"attention", Need::kOptional, factor(factors.attention),
+       "factor by which attention_efficiency is multiplied"},
+      {"memory", Need::kOptional, factor(factors.memory), "factor by which memory_efficiency is multiplied"}};
 }
 
 config::Fields config_fields(GpuFactors& factors) {
-  return {{"gpus", Need::kRequired, config::texts(factors.gpus), "names of GPUs: [\"H100\", \"H200\"]"},
-          {"factors", Need::kRequired, config::object(factors.factors), "same as `factors` of the stack"}};
+  return {{"gpus", Need::kRequired, config::texts(factors.gpus),
+           "list of GPU names, such as [\"H100\", \"H200\"]"},
+          {"factors", Need::kRequired, config::object(factors.factors),
+           "same keys as `factors` of the software stack"}};
 }
 
 config::Fields config_fields(OwnKernels& kernels) {
-  return {{"gpus", Need::kRequired, config::texts(kernels.gpus), "names of GPUs: [\"H100\", \"H200\"]"},
-          {"efficiency", Need::kRequired, config::object(kernels.efficiency), "same as in clusters"}};
+  return {{"gpus", Need::kRequired, config::texts(kernels.gpus),
+           "list of GPU names, such as [\"H100\", \"H200\"]"},
+          {"efficiency", Need::kRequired, config::object(kernels.efficiency),
+           "same keys as `efficiency` in clusters"}};
 }
 
 config::Fields config_fields(LeftOutRows& rows) {
@@ -138,7 +146,7 @@ config::Fields config_fields(LeftOutRows& rows) {
           {"precision", Need::kRequired, config::choice(family.precision, kStepPrecisionNames),
            "precision of the matrix multiplications"},
           {"measured_over_predicted", Need::kRequired, config::numbers(rows.ratios, config::above(0)),
-           "measured step time over predicted, by row"}};
+           "list of measured step time / predicted step time, one entry per measured step"}};
 }
 
 namespace {

@@ -354,8 +354,8 @@ Result<PlannedStep> build_planned_step(const TrainingPlan& plan, const CostModel
   if (longest == 0) return step;
   return plan.error(
       "/parallel/sequence_length",
-      fmt::format("must be at most {} with micro-batches of {}, not {}: a step could take 104 days", longest,
-                  plan.parallel.micro_batch, plan.parallel.sequence_length));
+      fmt::format("must be at most {} with micro-batches of {}, not {}, because a step could take 104 days",
+                  longest, plan.parallel.micro_batch, plan.parallel.sequence_length));
 }
 
 Result<PlannedStep> build_planned_step(const TrainingPlan& plan, const CostModel& cost,

@@ -158,11 +158,9 @@ Status AxisValues::check_spaced(const Piece& piece, std::string_view text) {
   if (!piece.count || piece.step > 0 || !piece.range.is_whole) return Ok{};
   for (std::uint64_t i = 1; i < *piece.count; ++i) {
     if (piece.at(i - 1) == piece.at(i)) {
-      return no_range(
-          text,
-          fmt::format(
-              "two of its values round to {}; ask for fewer values, or write the ends with a decimal point",
-              piece.at(i)));
+      return no_range(text, fmt::format("two values of the range round to {}; ask for fewer values, or write "
+                                        "the ends with a decimal point",
+                                        piece.at(i)));
     }
   }
   return Ok{};
@@ -193,7 +191,7 @@ Result<AxisValues::Piece> AxisValues::parse_range(std::string_view text, std::si
   const auto first = with_decimals(*low, piece.decimals);
   const auto last = with_decimals(*high, piece.decimals);
   const auto step = with_decimals(each, piece.decimals);
-  if (!first || !last || !step) return no_range(text, "its numbers have too many digits");
+  if (!first || !last || !step) return no_range(text, "the numbers of the range have too many digits");
   piece.first = *first;
   piece.step = *step;
   piece.count = static_cast<std::uint64_t>((*last - *first) / *step) + 1;

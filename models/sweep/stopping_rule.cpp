@@ -87,8 +87,10 @@ std::string StoppingRule::shortfall(const std::optional<Estimate>& estimate) con
   if (reached <= 1)
     return fmt::format("the values of {} are still too skewed for ±{} % to be reliable", what, percent_);
   if (!std::isfinite(reached))
-    return fmt::format("the interval of {} is still unbounded, not ±{} %", what, percent_);
-  return fmt::format("{} is known to ±{:.2g} %, not to ±{} %", what, 100 * reached * within_, percent_);
+    return fmt::format("the confidence interval of {} is still unbounded, but must be within ±{} %", what,
+                       percent_);
+  return fmt::format("{} is known only to ±{:.2g} %, but must be known to ±{} %", what,
+                     100 * reached * within_, percent_);
 }
 
 }  // namespace goodput

@@ -40,7 +40,7 @@ config::Value axis_values_value(SweepAxis& axis) {
 }
 
 config::Value sweep_settings_value(std::vector<SweepSetting>& sets) {
-  const std::string wanted = "an object of expressions by pointer";
+  const std::string wanted = "an object that maps JSON pointers to expressions";
   const auto read = [&sets, wanted](const Json& from, const config::Place& place) -> Status {
     if (!from.is_object()) return place.not_wanted(from, wanted);
     sets.clear();
@@ -61,14 +61,16 @@ config::Value sweep_settings_value(std::vector<SweepSetting>& sets) {
 
 Status check_sweep_pointer(const std::string& pointer, std::string_view key) {
   if (pointer.starts_with('/')) return Ok{};
-  return Error{fmt::format("{} is not a pointer; a pointer begins with a slash, such as /failures/mtbf_hours",
-                           in_quotes(pointer)),
-               {.pointer = std::string(key)}};
+  return Error{
+      fmt::format(
+          "{} is not a JSON pointer; a JSON pointer begins with a slash, such as /failures/mtbf_hours",
+          in_quotes(pointer)),
+      {.pointer = std::string(key)}};
 }
 
 Status check_tuples(const SweepAxis& axis) {
   const auto refuse = [&axis](const std::string& what) {
-    return Error{fmt::format("{}, but each value must be an array of {}, one value per pointer", what,
+    return Error{fmt::format("{}, but each value must be an array of {} values, one per JSON pointer", what,
                              axis.pointers.size()),
                  {.pointer = "/values"}};
   };
@@ -108,22 +110,24 @@ std::vector<std::string> SweepAxis::split(const std::string& value) const {
 
 config::Fields config_fields(SweepAxis& axis) {
   return {{"pointer", Need::kOptional, config::text(axis.pointer),
-           "what varies, such as /failures/mtbf_hours; give exactly one of pointer, pointers and name"},
+           "JSON pointer to the key that varies, such as /failures/mtbf_hours; give exactly one of pointer, "
+           "pointers and name"},
           {"pointers", Need::kOptional, config::texts(axis.pointers),
            "JSON pointers that vary together; each value is an array with one entry per pointer"},
-          {"name", Need::kOptional, config::text(axis.name), "variable that pointers in sets depend on"},
+          {"name", Need::kOptional, config::text(axis.name),
+           "name of a variable on which the values in sets depend"},
           {"values", Need::kRequired, axis_values_value(axis),
            "\"10,25,50\", \"0..8\", \"0..64:8\", \"600..86400/7:log\", or [10, \"young\"]"},
           {"sets", Need::kOptional, sweep_settings_value(axis.sets),
-           "values that depend on variables: {\"/nodes\": \"plan_nodes + spares\"}, which is the default for "
-           "spares"}};
+           "values that depend on variables; the default for the variable spares is {\"/nodes\": "
+           "\"plan_nodes + spares\"}"}};
 }
 
 Status config_finish(SweepAxis& axis) {
   const int given =
       (axis.pointer.empty() ? 0 : 1) + (axis.pointers.empty() ? 0 : 1) + (axis.name.empty() ? 0 : 1);
   if (given != 1)
-    return Error{"must have exactly one of pointer, pointers or name, which says what the axis varies"};
+    return Error{"must have exactly one of pointer, pointers and name, which define what varies"};
   if (!axis.pointer.empty()) GOODPUT_TRY_STATUS(check_sweep_pointer(axis.pointer, "/pointer"));
   for (const std::string& pointer : axis.pointers)
     GOODPUT_TRY_STATUS(check_sweep_pointer(pointer, "/pointers"));

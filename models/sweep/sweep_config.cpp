@@ -35,7 +35,7 @@ config::Value sweep_axes_value(std::vector<SweepAxis>& axes) {
 }
 
 config::Value sweep_changes_value(std::vector<config::Change>& changes) {
-  const std::string wanted = "an object of values by pointer";
+  const std::string wanted = "an object that maps JSON pointers to values";
   const auto read = [&changes, wanted](const Json& from, const config::Place& place) -> Status {
     if (!from.is_object()) return place.not_wanted(from, wanted);
     changes.clear();
@@ -76,23 +76,24 @@ config::Fields config_fields(SweepConfig& sweep) {
        "scenario to run, a path or a name"},
       {"set", Need::kOptional, sweep_changes_value(sweep.set),
        "changes to the scenario at every point, for example {\"/trials\": 50}"},
-      {"vary", Need::kRequired, sweep_axes_value(sweep.vary), "what varies, one object per axis"},
+      {"vary", Need::kRequired, sweep_axes_value(sweep.vary), "list of what varies, one object per axis"},
       {"design", Need::kOptional, config::choice(sweep.design, kSweepDesignNames),
        "grid: all combinations of values; list: the first value of every axis, then the second, and so on; "
        "latin: a Latin hypercube drawn with the seed"},
       {"points", Need::kOptional, config::integer(sweep.points, 0, kMostSweepPoints),
-       "points of a Latin hypercube", has_no_size},
+       "number of points of a Latin hypercube", has_no_size},
       {"trials", Need::kOptional, config::integer(sweep.trials, 0, kMostSweepTrials),
-       "trials of every policy per point; with `until`, the trials to begin with; 0: as in the scenario"},
+       "number of trials of every policy at each point; with `until`, the initial number; 0: as in the "
+       "scenario"},
       {"until", Need::kOptional, stopping_rule_value(sweep.until),
        "run more trials until the 95 % confidence interval of the metric, or of the ratio of policies A and "
        "B, is this narrow"},
       config::renamed({"max_trials", Need::kOptional,
                        config::integer(sweep.max_trials, kLeastRuleTrials, kMostSweepTrials),
-                       "with `until`: maximum number of trials", has_no_rule},
+                       "maximum number of trials with `until`", has_no_rule},
                       "most_trials"),
       {"policies", Need::kOptional, config::texts(sweep.policies),
-       "policies of the scenario to run; none: all"}};
+       "list of the scenario's policies to run (default: all)"}};
 }
 
 }  // namespace goodput

@@ -98,13 +98,13 @@ Status SweepPoints::check_names() const {
     for (const SweepSetting& setting : axes_[i].sets) {
       for (const std::string& name : setting.value.names()) {
         if (is_variable(name)) continue;
-        return Error{fmt::format("no variable {}{}", in_quotes(name), did_you_mean(name, known)),
+        return Error{fmt::format("there is no variable {}{}", in_quotes(name), did_you_mean(name, known)),
                      {.pointer = axis_pointer(i) + "/sets"}};
       }
     }
     if (axes_[i].name.empty() || is_used(axes_[i].name)) continue;
-    return Error{fmt::format("nothing depends on the variable {}{}; pointers begin with a slash, and "
-                             "variables are used by \"sets\" in a sweep file",
+    return Error{fmt::format("nothing depends on the variable {}{}; JSON pointers begin with a slash, and "
+                             "\"sets\" in a sweep file defines what depends on a variable",
                              in_quotes(axes_[i].name),
                              did_you_mean(axes_[i].name, std::vector<std::string_view>{kSparesVariable})),
                  {.pointer = axis_pointer(i)}};
@@ -119,7 +119,8 @@ Status SweepPoints::check_twice() const {
     if (std::find(all.begin(), all.begin() + static_cast<std::ptrdiff_t>(i), all[i]) ==
         all.begin() + static_cast<std::ptrdiff_t>(i))
       continue;
-    return Error{fmt::format("varies or sets {} twice", in_quotes(all[i])), {.pointer = "/vary"}};
+    return Error{fmt::format("varies or sets {} twice; give each JSON pointer only once", in_quotes(all[i])),
+                 {.pointer = "/vary"}};
   }
   return Ok{};
 }
@@ -156,8 +157,9 @@ Status SweepPoints::count_points(const SweepConfig& sweep) {
 Status SweepPoints::check_repeats() const {
   if (design_ == SweepDesign::kLatin) return Ok{};
   const auto refuse = [](const std::string& name, const std::string& value) {
-    return Error{fmt::format("{} has the value {} twice; give it once", name, on_one_line(value)),
-                 {.pointer = "/vary"}};
+    return Error{
+        fmt::format("{} has the value {} twice; give each value only once", name, on_one_line(value)),
+        {.pointer = "/vary"}};
   };
   if (design_ == SweepDesign::kList) {
     std::set<std::vector<std::string>> seen;

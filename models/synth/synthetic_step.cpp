@@ -13,11 +13,9 @@ Result<SyntheticStep> synthetic_step(const TrainingPlan& plan, const CostModel& 
   const ParallelPlan& parallel = plan.parallel;
   GOODPUT_TRY(const PipelineSchedule* schedule, find_schedule(parallel.schedule));
   if (!schedule->is_recordable()) {
-    return plan.error(
-        "/parallel/schedule",
-        fmt::format(
-            "is \"{}\", but NDTimeline has no names for its ops; a trace needs gpipe, 1f1b or interleaved",
-            parallel.schedule));
+    return plan.error("/parallel/schedule", fmt::format("is \"{}\", but NDTimeline has no names for the ops "
+                                                        "of this schedule; use gpipe, 1f1b or interleaved",
+                                                        parallel.schedule));
   }
   if (parallel.overlap_p2p && parallel.pp > 1) {
     return plan.error("/parallel/overlap_p2p",

@@ -133,17 +133,18 @@ Status check_graph(const SyntheticStep& step, const TimingEngine& times) {
   const Result<OpGraph> found = megatron::build_graph(lane);
   if (found && content_of(*found, found->caller_index()) == content_of(step.graph, number)) return Ok{};
   return Error{fmt::format(
-      "the ops are too short for recorded times: {:.3g} s into a step, float32 times do not show the order "
-      "of the ops{}",
+      "the ops are too short to record: {:.3g} s into a step, float32 times do not show the order of the "
+      "ops{}",
       *std::max_element(lane.end_s.begin(), lane.end_s.end()), found ? "" : " (" + found.error().what + ")")};
 }
 
 Status check_size(const SyntheticStep& step, const TraceSettings& settings) {
   const double rows = static_cast<double>(step.ops.size()) * step.dp * settings.steps;
   if (rows <= kMostRows) return Ok{};
-  return Error{fmt::format(
-      "{} ops in each of {} steps and {} replicas make {:.3g} rows, more than {:g}; write fewer steps",
-      step.ops.size(), settings.steps, step.dp, rows, kMostRows)};
+  return Error{
+      fmt::format("{} ops in each of {} steps and {} replicas make {:.3g} rows, but at most {:g} are "
+                  "supported; write fewer steps",
+                  step.ops.size(), settings.steps, step.dp, rows, kMostRows)};
 }
 
 }  // namespace

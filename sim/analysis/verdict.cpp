@@ -371,8 +371,8 @@ Verdict unexplained(const WhatIf& whatif, const std::optional<Doubt>& doubt) {
   if (doubt) {
     verdict.next_check = doubt->remedy;
     verdict.sentence = fmt::format(
-        "This trace does not show what slows the job down: {}. According to its times, stragglers cost "
-        "{:.1f} % of the time (S = {:.3f}).",
+        "This trace does not show what slows the job down: {}. According to the recorded times, stragglers "
+        "cost {:.1f} % of the job's time (S = {:.3f}).",
         doubt->why, std::max(0.0, 100 * whatif.waste()), whatif.slowdown);
     return verdict;
   }
@@ -382,7 +382,7 @@ Verdict unexplained(const WhatIf& whatif, const std::optional<Doubt>& doubt) {
   const std::string stage =
       by_stage.labels.size() < 2
           ? ""
-          : fmt::format("; stage {} alone makes them {:.2f}x as long", by_stage.labels[worst_of(by_stage)],
+          : fmt::format("; stage {} alone makes steps {:.2f}x as long", by_stage.labels[worst_of(by_stage)],
                         by_stage.slowdown[worst_of(by_stage)]);
   verdict.sentence = fmt::format(
       "Stragglers cost this job {:.1f} % of its time, and no single cause was found: slow {} operations "
@@ -555,10 +555,11 @@ std::string next_check(const RootCause& cause, const WorkerGrid& grid) {
         list_of(names, kMostRanksNamed));
   }
   if (cause.name == "stage-partition")
-    return fmt::format("move layers off stage {}: it takes longer than the others in every step",
+    return fmt::format("move layers off stage {}: this stage takes longer than the others in every step",
                        *cause.stage);
   if (cause.name == "sequence-length")
-    return "balance micro-batches by the sum of squared sequence lengths, because their work differs";
+    return "distribute the sequences so that all micro-batches have about the same sum of squared sequence "
+           "lengths";
   if (cause.name == "gc-pauses")
     return "run garbage collection on all workers in the same steps, so that they do not pause one after "
            "another";

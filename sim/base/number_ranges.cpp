@@ -16,7 +16,8 @@ Result<std::vector<NumberRange>> parse_number_ranges(std::string_view text) {
       return Error{
           fmt::format("{} is not a number or a range; write, for example, 12,20-23", in_quotes(part))};
     }
-    if (*first > *last) return Error{fmt::format("range {} runs backward", in_quotes(part))};
+    if (*first > *last)
+      return Error{fmt::format("range {} runs backward; write the smaller number first", in_quotes(part))};
     ranges.push_back({*first, *last});
   }
   return ranges;

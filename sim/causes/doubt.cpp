@@ -161,17 +161,17 @@ std::optional<Doubt> contained_reductions(const Recording& recording) {
   const bool hides_all = contained.reductions < kShortReductions && contained.excess >= kHiddenWaiting;
   if (most < kHiddenWaiting && !hides_all) return std::nullopt;
   const std::string remedy =
-      "record gradient reductions separately from the backward passes, or turn off their overlap";
+      "record gradient reductions separately from the backward passes, or do not overlap the two";
   if (hides_all) {
     return Doubt{
-        fmt::format("its gradient reductions take only {:.1f} % of a step, so the last backward passes must "
-                    "include them and the wait for other replicas, which hides slow ranks",
+        fmt::format("gradient reductions take only {:.1f} % of a step, so the last backward passes must "
+                    "include the reductions and the wait for other replicas; this hides slow ranks",
                     100 * contained.reductions),
         remedy};
   }
   const std::string ranks = ranks_of(recording, contained);
   return Doubt{fmt::format("the last backward pass{}{} includes the gradient reduction and the wait for "
-                           "other replicas, so it looks slow in every replica",
+                           "other replicas, so this pass looks slow in every replica",
                            ranks.empty() ? "" : " of ", ranks),
                remedy};
 }
@@ -207,10 +207,10 @@ std::optional<Doubt> bad_replay(const AnalysedJob& job) {
   const WhatIf& result = job.result;
   if (result.discrepancy < kTrustedDiscrepancy) return std::nullopt;
   const double ratio = mean(result.nodelay.span_s) / mean(result.base_s);
-  const std::string differs = fmt::format("its replay takes {:.2f}x as long as the recording", ratio);
+  const std::string differs = fmt::format("the replay takes {:.2f}x as long as the recording", ratio);
   if (ratio < 1) {
-    return Doubt{differs + "; recorded operations do not cover all of the time",
-                 "record what runs between the operations"};
+    return Doubt{differs + "; the recorded operations do not cover the whole step",
+                 "record what runs between the recorded operations"};
   }
   if (job.recording.naming == WorkerGrid::Naming::kByRank)
     return Doubt{differs +
@@ -219,10 +219,10 @@ std::optional<Doubt> bad_replay(const AnalysedJob& job) {
                  "profile more steps, on CUDA devices with NCCL"};
   const LateEnds ends = find_late_ends(job.recording, job.graph);
   if (static_cast<double>(ends.late) > kOftenLate * static_cast<double>(ends.messages)) {
-    return Doubt{fmt::format("{}; the ends of messages are probably recorded late, only when a process waits "
-                             "for them (a send and its receive end up to {:.3g} s apart)",
+    return Doubt{fmt::format("{}; the end of a message is probably recorded only later, when a process waits "
+                             "for the message (a send and its receive end up to {:.3g} s apart)",
                              differs, ends.most_s),
-                 "record the end of each transfer when it completes, on the sender too"};
+                 "record the end of each transfer when the transfer completes, on the sender too"};
   }
   return Doubt{differs + "; the replay probably runs overlapping operations one after another",
                "check that the operations are recorded as they ran"};

@@ -32,7 +32,7 @@ Result<Remedy> even_partition(const AnalysedJob& job, const Patterns& patterns) 
 
 Result<Remedy> balanced_micro_batches(const AnalysedJob& /*job*/, const Patterns& patterns) {
   if (!patterns.micro_batches) {
-    return Error{"the trace has no micro-batches to compare (mb_id), or its passes never vary"};
+    return Error{"the trace has no micro-batches to compare (no mb_id), or all passes take equally long"};
   }
   Remedy remedy;
   remedy.micro_batches = patterns.micro_batches->balance;
@@ -40,7 +40,7 @@ Result<Remedy> balanced_micro_batches(const AnalysedJob& /*job*/, const Patterns
 }
 
 Result<Remedy> without_pauses(const AnalysedJob& /*job*/, const Patterns& patterns) {
-  if (patterns.pairs.empty()) return Error{"the trace has no micro-batches to compare (mb_id)"};
+  if (patterns.pairs.empty()) return Error{"the trace has no micro-batches to compare (no mb_id)"};
   Remedy remedy;
   for (const Pause& pause : patterns.pauses) remedy.patches.push_back(pause.expected);
   return remedy;
@@ -64,7 +64,8 @@ Result<Remedy> usual_links(const AnalysedJob& /*job*/, const Patterns& patterns)
 }
 
 Result<Remedy> usual_transfers(const AnalysedJob& /*job*/, const Patterns& patterns) {
-  if (!patterns.transfers) return Error{"no transfer takes several times the median of its kind"};
+  if (!patterns.transfers)
+    return Error{"no transfer takes several times as long as the median transfer of the same kind"};
   Remedy remedy;
   remedy.patches = patterns.transfers->patches;
   return remedy;
@@ -88,9 +89,10 @@ constexpr std::array<std::string_view, std::size(kRemedies)> kRemedyNames = {
 Result<Remedy> remedy_of_one(const AnalysedJob& job, const Patterns* patterns, const std::string& selector) {
   if (!selector.starts_with(kCauseKey)) {
     if (selector.find("&cause=") != std::string::npos)
-      return Error{fmt::format(
-          "selector {}: a cause cannot be combined with other conditions; give it as a separate selector",
-          in_quotes(selector))};
+      return Error{
+          fmt::format("selector {}: a cause cannot be combined with other conditions; give the cause as a "
+                      "separate selector",
+                      in_quotes(selector))};
     Remedy remedy;
     GOODPUT_TRY(InstanceBox box, select(job.recording, selector));
     remedy.ideal.boxes.push_back(std::move(box));
@@ -101,15 +103,15 @@ Result<Remedy> remedy_of_one(const AnalysedJob& job, const Patterns* patterns, c
       std::ranges::find_if(kRemedies, [&](const CauseRemedy& remedy) { return remedy.name == name; });
   if (known == std::end(kRemedies)) {
     return Error{
-        fmt::format("selector {}: no fix for {}{}; causes with a fix: {} (alone, without other conditions); "
-                    "for any other cause, select its operations",
+        fmt::format("selector {}: there is no fix for cause {}{}; causes with a fix: {} (alone, without "
+                    "other conditions); for any other cause, select the slow operations",
                     in_quotes(selector), in_quotes(name), did_you_mean(name, kRemedyNames),
                     fmt::join(kRemedyNames, ", "))};
   }
   if (patterns == nullptr)
     return Error{
-        fmt::format("selector {}: this trace has no passes, so its causes cannot be fixed by name; fix a "
-                    "rank or an op type, for example rank=3",
+        fmt::format("selector {}: this trace has no passes, so causes cannot be fixed by name; fix a rank or "
+                    "an op type, for example rank=3",
                     in_quotes(selector))};
   Result<Remedy> remedy = known->make(job, *patterns);
   if (!remedy) return Error{fmt::format("selector {}: {}", in_quotes(selector), remedy.error().what)};

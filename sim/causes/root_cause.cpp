@@ -77,8 +77,8 @@ class CauseFinder {
   // Empty when the fix is worth naming.
   static std::string reason_against(double gain, double least) {
     if (gain >= least) return "";
-    if (gain < 1) return "its fix alone would make steps longer";
-    return fmt::format("its fix would speed up steps by less than {:.2f}x", least);
+    if (gain < 1) return "fixing this cause alone would make steps longer";
+    return fmt::format("fixing this cause would speed up steps by less than {:.2f}x", least);
   }
 
   // All that are slow, or else the slowest one.
@@ -91,8 +91,8 @@ class CauseFinder {
     cause.gain = slow.gain;
     if (!slow.are_slow && has_peers && cause.reason.empty())
       cause.reason =
-          "no worker is clearly slower than its peers for more than two steps, or fixing it gains less than "
-          "1 %";
+          "no worker is clearly slower than its peers for more than two steps, or fixing the slow workers "
+          "gains less than 1 %";
     return cause;
   }
 
@@ -130,9 +130,10 @@ class CauseFinder {
     cause.value = slowest;
     cause.evidence = "pass time relative to peers: " + first_ones(parts);
     if (slowest < kSlowWorker)
-      cause.reason =
-          fmt::format("the slowest worker takes {:.3f}x as long as its peers, which is less than {:.2f}x",
-                      slowest, kSlowWorker);
+      cause.reason = fmt::format(
+          "the slowest worker takes {:.3f}x as long as its peers, which is less than the threshold of "
+          "{:.2f}x",
+          slowest, kSlowWorker);
     return cause;
   }
 
@@ -199,7 +200,7 @@ class CauseFinder {
         job_.result.blocking.by_stage.slowdown[job_.result.slowest_stage]);
     const double steady = patterns_.pace.slow_steps[stage];
     if (*cause.value < kSlowStage)
-      cause.reason = fmt::format("no stage takes {:.2f}x as long as the median stage", kSlowStage);
+      cause.reason = fmt::format("no stage takes at least {:.2f}x as long as the median stage", kSlowStage);
     else if (steady < kAlways)
       cause.reason = fmt::format(
           "stage {} is that slow in only {:.0f} % of the steps, but its layers are the same in all steps",
@@ -214,7 +215,8 @@ class CauseFinder {
     cause.threshold = kLikelyCorrelation;
     const auto& work = patterns_.micro_batches;
     if (!work) {
-      cause.reason = cause.evidence = "there are no micro-batches to compare, or passes never vary";
+      cause.reason = cause.evidence =
+          "there are no micro-batches to compare, or all passes take equally long";
       return cause;
     }
     cause.fix = {"cause=sequence-length"};
@@ -234,7 +236,8 @@ class CauseFinder {
     RootCause cause;
     cause.name = "gc-pauses";
     cause.criterion =
-        "number of passes that are much longer than the opposite pass of their micro-batch suggests";
+        "number of passes that take much longer than expected from the other pass (forward or backward) of "
+        "the same micro-batch";
     cause.threshold = 1;
     if (patterns_.pairs.empty()) {
       cause.reason = cause.evidence = "there are no micro-batches to compare";
@@ -244,7 +247,8 @@ class CauseFinder {
     cause.value = static_cast<double>(patterns_.pauses.size());
     if (patterns_.pauses.empty()) {
       cause.reason = cause.evidence =
-          "no pass is much longer than the opposite pass of its micro-batch suggests";
+          "no pass takes much longer than expected from the other pass (forward or backward) of the same "
+          "micro-batch";
       return cause;
     }
     std::set<std::size_t> workers;
@@ -284,7 +288,8 @@ class CauseFinder {
     RootCause cause;
     cause.name = "slow-link";
     cause.criterion =
-        "message time on the slowest link divided by its usual time, in the steps in which the link is slow";
+        "message time on the slowest link divided by the usual message time, over the steps in which the "
+        "link is slow";
     cause.threshold = kSlowLink;
     const LinkPace& links = patterns_.links;
     if (links.slow.empty()) {
@@ -307,7 +312,7 @@ class CauseFinder {
     for (const LinkFault& fault : links.slow) parts.push_back(describe_link(fault));
     cause.evidence = "message time relative to the usual time: " + first_ones(parts);
     if (!slowest.dp_rank && links.links == 2)
-      cause.evidence += "; the usual time is that of the other link, because there are only two";
+      cause.evidence += "; the usual time is that of the other link, because there are only two links";
     return cause;
   }
 
@@ -333,7 +338,7 @@ class CauseFinder {
     if (const std::string when = describe(*cause.time, recording_.steps); !when.empty())
       cause.evidence += fmt::format(" (launch slowdown {})", when);
     if (job_.result.launch_slowdown < launch_threshold_)
-      cause.reason = fmt::format("the launch slowdown of {:.3f} is less than {:.2f}",
+      cause.reason = fmt::format("the launch slowdown of {:.3f} is less than the threshold of {:.2f}",
                                  job_.result.launch_slowdown, launch_threshold_);
     return cause;
   }
@@ -341,11 +346,13 @@ class CauseFinder {
   [[nodiscard]] RootCause communication_flap() const {
     RootCause cause;
     cause.name = "communication-flap";
-    cause.criterion = "of the time lost to slow transfers, the share of the worst link";
+    cause.criterion =
+        "time lost to slow transfers on the worst link divided by the time lost to all slow transfers";
     cause.threshold = kConcentrated;
     const auto& slow = patterns_.transfers;
     if (!slow) {
-      cause.reason = cause.evidence = "no transfer takes several times the median of its kind";
+      cause.reason = cause.evidence =
+          "no transfer takes several times as long as the median transfer of the same kind";
       return cause;
     }
     cause.fix = {"cause=communication-flap"};
@@ -354,21 +361,23 @@ class CauseFinder {
     cause.peer_stage = slow->peer_stage;
     if (slow->dp_rank) cause.workers = {{*slow->dp_rank * stages() + slow->stage, slow->worst_factor, {}}};
     cause.evidence = fmt::format(
-        "{} of {} transfers of {} took up to {:.3g}x as long as the median, on average {:.3g} s too long; "
-        "they account for {:.0f} % of all time lost to slow transfers",
+        "{} of {} transfers {} took up to {:.3g}x as long as the median, on average {:.3g} s too long; these "
+        "transfers account for {:.0f} % of all time lost to slow transfers",
         slow->count, slow->transfers, place_of(*slow), slow->worst_factor,
         slow->excess_s / static_cast<double>(slow->count), 100 * slow->share_of_excess);
     if (slow->share_of_excess < kConcentrated)
       cause.reason = fmt::format(
-          "slow transfers are spread out: the worst place accounts for only {:.0f} % of the time they lose",
+          "slow transfers are spread over several links: the worst link accounts for only {:.0f} % of the "
+          "time lost to slow transfers",
           100 * slow->share_of_excess);
     return cause;
   }
 
   [[nodiscard]] std::string place_of(const SlowTransfers& slow) const {
-    if (!slow.dp_rank) return fmt::format("stage {} between its replicas", slow.stage);
+    if (!slow.dp_rank) return fmt::format("between the replicas of stage {}", slow.stage);
     const std::string worker = worker_name(recording_, *slow.dp_rank * stages() + slow.stage);
-    return slow.peer_stage ? fmt::format("{}, all to or from stage {},", worker, *slow.peer_stage) : worker;
+    return slow.peer_stage ? fmt::format("of {}, all to or from stage {},", worker, *slow.peer_stage)
+                           : "of " + worker;
   }
 
   const AnalysedJob& job_;

@@ -26,8 +26,10 @@ std::string describe(const Recording& recording, const RankWork::SlowRank& slow)
 std::string why_none(const RankWork& work, const RootCause& cause) {
   if (!cause.value) return "every rank has a different role, so there are no peers to compare with";
   if (work.slow.empty())
-    return "no rank's extra work over its peers exceeds both 5 % of a step and their normal variation";
-  return cause.gain.value_or(1) < kSlowdownWorthExplaining ? "fixing it gains less than 1 %" : "";
+    return "no rank's extra work, compared with its peers, exceeds both 5 % of a step and the normal "
+           "variation among peers";
+  return cause.gain.value_or(1) < kSlowdownWorthExplaining ? "fixing the slowest rank gains less than 1 %"
+                                                           : "";
 }
 
 }  // namespace

@@ -143,7 +143,7 @@ class TimeCheck {
     if (median_s_ >= kShortestStepS && median_s_ <= kLongestStepS) return Ok{};
     const bool is_long = median_s_ > kLongestStepS;
     return Error{fmt::format("the median step takes {:.3g} s, but a training step takes from 10 us to 1 "
-                             "hour, so the times are not in seconds; give their unit with {}{}",
+                             "hour, so the times are not in seconds; give the time unit with {}{}",
                              median_s_, kOption, is_long ? " ms, us or ns" : ""),
                  {},
                  "time-unit"};
@@ -175,8 +175,8 @@ class TimeCheck {
       for (const std::int64_t off : {1, -1}) {
         if (!(apart_by(worker, off) * kMuchCloser < apart)) continue;
         return Error{
-            fmt::format("the steps of {} take as long as those of the other workers with a step number one "
-                        "{}, so its step counter is off by one; correct its step numbers",
+            fmt::format("each step of {} takes as long as the step with the next {} number on the other "
+                        "workers, so the step counter of this worker is off by one; correct its step numbers",
                         worker_text(index_, worker), off > 0 ? "lower" : "higher")};
       }
     }
@@ -187,11 +187,10 @@ class TimeCheck {
     const std::int64_t number = index_.steps[step];
     const double ratio = step_s_[step] / median_s_;
     if (is_far(ratio)) {
-      return ImplausibleStep{
-          number, CleaningRule::kOtherUnits,
-          fmt::format(
-              "step {} is {} times as long as the median step, so its times are in a different unit{}",
-              number, times_text(ratio), unit_text(ratio))};
+      return ImplausibleStep{number, CleaningRule::kOtherUnits,
+                             fmt::format("step {} is {} times as long as the median step, so the times of "
+                                         "this step are in a different unit{}",
+                                         number, times_text(ratio), unit_text(ratio))};
     }
     for (std::size_t worker = 0; worker < workers_; ++worker) {
       const Fault fault = fault_of(step, worker);
@@ -273,8 +272,8 @@ class TimeCheck {
       case Fault::kSpan: {
         const double ratio = own.span_s() / step_s_[0];
         return fmt::format(
-            "every step of {} is {} times as long as on the other workers, so its times are in a different "
-            "unit{}; convert them to the unit of the others",
+            "every step of {} is {} times as long as on the other workers, so the times of this worker are "
+            "in a different unit{}; convert them to the unit of the others",
             who, times_text(ratio), unit_text(ratio));
       }
       default:
@@ -297,7 +296,7 @@ class TimeCheck {
       case Fault::kLongSpan:
         return fmt::format(
             "step {} of {} is {:.1f} times as long as on the other workers, but no operation runs in the "
-            "extra time, so its clock jumped during the step",
+            "extra time: the clock of this worker jumped",
             number, who, own.span_s() / step_s_[step]);
       case Fault::kSpan:
         return fmt::format("step {} of {} is {} times as long as on the other workers", number, who,

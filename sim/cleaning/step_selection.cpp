@@ -47,14 +47,16 @@ Status check_asked_for(std::span<const std::int64_t> recorded, std::span<const N
   if (ranges.empty()) return Ok{};
   for (const NumberRange& range : ranges) {
     if (range.first == range.last && !std::binary_search(recorded.begin(), recorded.end(), range.first)) {
-      return Error{fmt::format("step {} is not in the trace; it has {} steps from {} to {}", range.first,
-                               recorded.size(), recorded.front(), recorded.back())};
+      return Error{
+          fmt::format("step {} is not in the trace; number of steps in the trace: {} (from {} to {})",
+                      range.first, recorded.size(), recorded.front(), recorded.back())};
     }
   }
   if (std::none_of(recorded.begin(), recorded.end(),
                    [&](std::int64_t step) { return is_asked_for(step, ranges); })) {
-    return Error{fmt::format("no step of the trace is in {}; it has {} steps from {} to {}",
-                             as_written(ranges), recorded.size(), recorded.front(), recorded.back())};
+    return Error{
+        fmt::format("no step of the trace is in {}; number of steps in the trace: {} (from {} to {})",
+                    as_written(ranges), recorded.size(), recorded.front(), recorded.back())};
   }
   return Ok{};
 }

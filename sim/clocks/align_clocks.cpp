@@ -22,12 +22,12 @@ std::string conflict_note(const Recording& recording, const std::vector<ClockCon
   const std::string more =
       conflicts.size() > 1 ? fmt::format(" (and {} more pairs)", conflicts.size() - 1) : "";
   return fmt::format(
-      "clocks contradict each other: whatever their offsets, {} end the same ops {:.1f} ms apart{}; the "
-      "offsets are uncertain, so check the hosts in the metadata",
+      "clocks contradict each other: with any clock offsets, {} end the same ops {:.1f} ms apart{}, so the "
+      "offsets are uncertain; check the hosts in the metadata",
       conflict_name(recording, worst), 1e3 * std::abs(worst.apart_s), more);
 }
 
-// `up to 50.0 ms off`; `drifting by up to 50.0 ppm, up to 1.8 ms off` where offsets alone are no reason.
+// `up to 50.0 ms off`; `up to 1.8 ms off (drifting by up to 50.0 ppm)` if offsets alone are no reason.
 std::string how_far(const ClockEstimate& estimate) {
   std::string off = fmt::format("up to {} off", clock_time(estimate.largest_s).substr(1));
   if (estimate.largest_s > kClockWorthAligningS) return off;
@@ -36,7 +36,7 @@ std::string how_far(const ClockEstimate& estimate) {
     if (clock.is_drifting) drift = std::max(drift, std::abs(clock.drift.value_or(0)));
   }
   if (drift == 0) return off;
-  return fmt::format("drifting by up to {:.1f} ppm, {}", 1e6 * drift, off);
+  return fmt::format("{1} (drifting by up to {0:.1f} ppm)", 1e6 * drift, off);
 }
 
 // The distance between neighboring float32 values at the latest recorded start; 0 for float64 times.
@@ -63,12 +63,12 @@ std::string what_was_done(const ClockEstimate& estimate, bool are_aligned, doubl
                        far);
   if (spacing_s > kMostSpacingS)
     return fmt::format(
-        "clocks look {} but were not aligned, because float32 times in steps of {:.1f} ms look the same; "
-        "write times as float64 or relative to the start of their step, or turn clock alignment on",
+        "clocks look {} but were not aligned, because float32 times that are rounded to {:.1f} ms look the "
+        "same; write times as float64 or relative to the start of each step, or turn clock alignment on",
         far, 1e3 * spacing_s);
   return fmt::format(
-      "clocks are {} and were not aligned, so transfers and launch delays between workers are wrong by as "
-      "much",
+      "clocks are {} and were not aligned, so transfers and launch delays between workers are wrong by the "
+      "same amount",
       far);
 }
 
@@ -112,8 +112,8 @@ class StepsWithSets {
           {CleaningRule::kWarmUp,
            1,
            {numbers_.front()},
-           fmt::format("the first messages of {} in step {} end {} further apart than later ones, as if "
-                       "connections were being set up",
+           fmt::format("the first messages of {} in step {} have sender and receiver times {} further apart "
+                       "than later messages, as if connections were being set up",
                        whose(set, clocks), numbers_.front(), clock_time(std::abs(set.by_s)).substr(1))});
       first = 1;
     }
@@ -126,13 +126,14 @@ class StepsWithSets {
     if (!are_left_out_) {
       notes.push_back(
           fmt::format("clocks are inconsistent: {} during step {}, and clocks jumped during {} of {} steps, "
-                      "too many to leave out; the offsets are uncertain, so fix the clocks and record again",
+                      "which is too many to leave out; fix the clocks and record again",
                       what, numbers_.front(), numbers_.size(), recording.steps.size()));
       return;
     }
     const std::string more =
-        sets.size() > 1 ? fmt::format(", and {} more for the same reason", sets.size() - 1) : "";
-    notes.push_back(fmt::format("step {} is left out because {} during it{}", sets.front(), what, more));
+        sets.size() > 1 ? fmt::format("; other steps left out for the same reason: {}", sets.size() - 1) : "";
+    notes.push_back(
+        fmt::format("step {} is left out because {} during this step{}", sets.front(), what, more));
     clocks.left_out.push_back(
         {CleaningRule::kClockSets, sets.size(), sets, fmt::format("{} during step {}", what, sets.front())});
   }
@@ -166,7 +167,8 @@ bool leave_out_sets(Recording& recording, const std::vector<SetStep>& sets, Name
   const std::string what = fmt::format("the clock of {} jumped by {}", name_of(first.clock),
                                        clock_time(std::abs(first.by_s)).substr(1));
   finding.detail = fmt::format("{} during step {}", what, finding.steps.front());
-  notes.push_back(fmt::format("step {} is left out because {} during it", finding.steps.front(), what));
+  notes.push_back(
+      fmt::format("step {} is left out because {} during this step", finding.steps.front(), what));
   left_out.push_back(std::move(finding));
   leave_out_steps(recording, indices);
   return true;

@@ -96,8 +96,8 @@ Result<bool> has_former_key(const Json& value, const Place& place, const Field& 
     return place.changes != nullptr && place.changes->behind(at.pointer) != nullptr;
   };
   if (is_changed(place.at(field.key)) != is_changed(former)) return is_changed(former);
-  return former.error(
-      fmt::format("is the former name of {}, which is also given; remove one", in_quotes(field.key)));
+  return former.error(fmt::format("is the former name of {}, which is also given; remove one of the two",
+                                  in_quotes(field.key)));
 }
 
 Status read_members(const Json& value, Place& place, const ObjectAccess& access) {

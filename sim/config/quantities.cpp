@@ -171,7 +171,8 @@ config::Value deadline_value(std::optional<Deadline>& value) {
 }
 
 config::Value budget_value(std::optional<Budget>& value) {
-  const std::string wanted = "an amount in USD, such as \"700k\" for the mean or \"700k@95%\"";
+  const std::string wanted =
+      "an amount in USD, such as \"700k\" (for the mean) or \"700k@95%\" (for 95 % of runs)";
   const auto take = [&value](const Budget& given) {
     value = given;
     return true;

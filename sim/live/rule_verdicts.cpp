@@ -144,9 +144,10 @@ Verdict worsening_verdict(const SlowdownTrend& trend, const std::vector<std::int
   verdict.subject = {"job", "job"};
   verdict.since_step = steps[trend.onset];
   verdict.sentence = fmt::format(
-      "This job is getting slower: S rose by {:.2f} to {:.2f} within {} steps, starting at about step {}.",
+      "This job is getting slower: its slowdown S rose by {:.2f} to {:.2f} within {} steps, starting at "
+      "about step {}.",
       trend.rise, trend.last, steps.size(), steps[trend.onset]);
-  verdict.next_check = "compare the current worker map with the one before that step";
+  verdict.next_check = "compare the current worker map with the map from before S began to rise";
   return verdict;
 }
 

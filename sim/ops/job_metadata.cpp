@@ -63,8 +63,8 @@ std::vector<std::string> metadata_warnings(const JobMetadata& job, const TraceIn
   std::vector<std::string> warnings;
   const auto compare = [&](const char* key, std::int64_t said, std::int64_t recorded) {
     if (said == recorded) return;
-    warnings.push_back(
-        fmt::format("the metadata has {} {}, but the trace has {}; using the trace", key, said, recorded));
+    warnings.push_back(fmt::format(
+        "the metadata has {} {}, but the trace has {}; using the value from the trace", key, said, recorded));
   };
   compare("dp_size", job.dp_size, index.dp_size);
   compare("pp_size", job.pp_size, index.lane.pp_size);

@@ -7,7 +7,7 @@
 namespace goodput {
 
 std::string name_of(PassOrder order, const PipelineShape& shape) {
-  if (order == PassOrder::kAllForwardsFirst) return "all forwards first";
+  if (order == PassOrder::kAllForwardsFirst) return "all forward passes first";
   return shape.chunks == 1 ? "1F1B" : fmt::format("interleaved 1F1B ({} chunks)", shape.chunks);
 }
 

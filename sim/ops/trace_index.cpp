@@ -156,8 +156,8 @@ Status check_dense(const OpTrace& trace, const TraceIndex& index) {
   const auto dp = static_cast<std::size_t>(index.dp_size);
   const std::uint64_t lanes = index.steps.size() * dp;
   return Error{
-      fmt::format("not dense: {} is missing in step {}, dp_rank {}; {} of {} op instances are missing ({} "
-                  "ops x {} lanes); record every op in every step and dp_rank",
+      fmt::format("{} is missing in step {}, dp_rank {}; in total, {} of {} op instances are missing ({} ops "
+                  "x {} pairs of step and dp_rank); record every op in every step and dp_rank",
                   index.lane.ops[missing % ops].name(), index.steps[lane / dp], lane % dp,
                   presence.instances() - trace.size(), presence.instances(), ops, lanes)};
 }
@@ -207,7 +207,7 @@ std::vector<std::string> index_warnings(const TraceIndex& index) {
     const int expected = op.mc * index.lane.pp_size + op.stage;
     if (!is_pass_compute(op.type) || op.mc == kUnset || op.gmc == kUnset || op.gmc == expected) continue;
     warnings.push_back(fmt::format(
-        "{} has gmc {}, but mc {} with {} stages gives gmc {}; pipeline peers are found by the recorded gmc",
+        "{} has gmc {}, but mc {} with {} stages gives gmc {}; using the recorded gmc to find pipeline peers",
         op.name(), op.gmc, op.mc, index.lane.pp_size, expected));
     break;  // one says it
   }

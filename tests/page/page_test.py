@@ -85,7 +85,7 @@ class Whatif(unittest.TestCase):
         # Cell (2, 2) of 4 x 4, in the middle of the canvas: right of the labels, below the headings.
         size = world.browser.run("const c = document.querySelector('.cells canvas'); return [c.clientWidth, c.clientHeight]")
         point_at(".cells canvas", size[0] * 0.65, 34 + (size[1] - 34) * 0.62)
-        self.assertRegex(self.readout(), r"dp 2, stage 2 · rank 10 · host unknown · S_w 1\.3\d+.× \(mean of all steps\) · pace 1\.8")
+        self.assertRegex(self.readout(), r"dp 2, stage 2 · rank 10 · host unknown · S_w 1\.3\d+.× \(mean of all steps\) · takes 1\.8\d+.× as long as its peers")
 
     def test_arrow_keys_walk_from_cell_to_cell(self):
         press(".drawing[role=application]", "\ue014")  # right

@@ -52,7 +52,7 @@ class Plan(unittest.TestCase):
         self.assertEqual(f"Hold {text_of('dl.figures .value')[0]} nodes", text_of("h1")[0].split(":")[0])
 
     def test_the_front_begins_with_the_cheapest_and_the_answer_is_marked(self):
-        self.assertRegex(read_off("Cost against time", HOME), r"^\d+ nodes, .*: cost \$.* time to finish .* · (the answer|no choice is better in both)$")
+        self.assertRegex(read_off("Cost against time", HOME), r"^\d+ nodes, .*: cost \$.* time to finish .* · (recommended choice|no choice is better in both cost and time)$")
         self.assertEqual(len(text_of("section > figure circle.answer")), 1)
 
     def test_the_chart_zooms_to_the_answer_and_counts_the_choices_outside(self):
@@ -102,7 +102,7 @@ class LimitedPlan(unittest.TestCase):
 
     def test_inputs_that_hardly_matter_share_a_line(self):
         self.assertEqual([row[0] for row in rows_of("Change in cost")], ["cost model calibrated", "failure rate"])
-        self.assertIn("These inputs change it by less than 0.3\u202f%: time to detect a loss.", text_of(".note"))
+        self.assertIn("These inputs change the cost by less than 0.3\u202f%: time to detect a loss.", text_of(".note"))
 
     def test_inputs_that_were_not_examined_are_named(self):
         self.assertIn("Not examined because the time ran out: time to swap in a spare; spot: price of a node.", text_of(".note"))
@@ -130,7 +130,7 @@ class LimitedPlan(unittest.TestCase):
 class LatePlan(unittest.TestCase):
     def test_without_an_answer_the_headline_says_what_is_missing(self):
         open_page("late")
-        self.assertRegex(text_of("h1")[0], r"^No choice meets the deadline: the soonest meets the deadline in 0\.0 % of runs \(95 % required\) and takes .* on average\.$")
+        self.assertRegex(text_of("h1")[0], r"^No choice meets the deadline often enough; the closest one meets the deadline in 0\.0 % of runs \(95 % required\) and takes .* on average\.$")
         self.assertEqual(text_of("dl.figures dt")[0], "Nodes of the closest choice")
         self.assertEqual(len(rows_of("the closest choice")), 1)
         self.assertRegex(read_off("Cost against time", END), r"time to finish")

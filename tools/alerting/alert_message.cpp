@@ -91,7 +91,7 @@ std::string headline(const AlertMessage& message) {
 // `Ended by ann.`; empty if it is open, or closed because it is gone.
 std::string end_text(const Incident& incident) {
   if (!incident.closed_by.empty()) return fmt::format("Ended by {}.", incident.closed_by);
-  if (!incident.merged_into.empty()) return fmt::format("Merged into {}.", incident.merged_into);
+  if (!incident.merged_into.empty()) return fmt::format("Merged into incident {}.", incident.merged_into);
   return "";
 }
 

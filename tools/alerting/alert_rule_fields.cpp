@@ -31,36 +31,39 @@ config::Value optional_level(std::optional<double>& level, const config::Range& 
 Fields level_fields(AlertLevel& level, std::string_view above) {
   return {{"above", Need::kOptional, config::number(level.above, config::above(1)), above},
           {"close_below", Need::kOptional, optional_level(level.close_below, config::above(1)),
-           "value below which the condition is gone (default: 80 % of the way from 1 to `above`)"}};
+           "a step counts toward `close_steps` if the value compared with `above` is below this (default: 80 "
+           "% of the way from 1 to `above`)"}};
 }
 
 Fields patience_fields(AlertPatience& patience) {
   return {{"steps", Need::kOptional, config::integer(patience.steps, 1, kMostAlertSteps),
-           "the incident opens when the condition was met in this many steps"},
+           "the incident opens when the condition has been met in this many of the last `of` steps"},
           {"of", Need::kOptional, config::integer(patience.of, 0, kMostAlertSteps),
-           "out of this many recent steps; 0: `steps` steps in a row"},
+           "number of recent steps in which `steps` are counted; 0: the `steps` steps must be consecutive"},
           {"close_steps", Need::kOptional, config::integer(patience.close_steps, 1, kMostAlertSteps),
-           "the incident closes after this many steps in a row without the condition"}};
+           "number of consecutive steps without the condition after which the incident closes"}};
 }
 
 Fields condition_fields(SlowdownRule& rule) {
-  Fields fields = level_fields(rule.level, "slowdown S above which a step meets the condition");
+  Fields fields = level_fields(rule.level, "a step meets the condition if its slowdown S is above this");
   add(fields, patience_fields(rule.patience));
   return fields;
 }
 
 Fields condition_fields(CauseRule& rule) {
-  Fields fields = {{"cause", Need::kOptional, config::text(rule.cause),
-                    "the only cause that counts, such as worker-fault; empty: any cause"}};
-  add(fields,
-      level_fields(rule.level, "gain from fixing a likely cause above which a step meets the condition"));
+  Fields fields = {
+      {"cause", Need::kOptional, config::text(rule.cause),
+       "name of the only cause that meets the condition, such as worker-fault; empty: any cause"}};
+  add(fields, level_fields(rule.level,
+                           "a step meets the condition if fixing a likely cause would gain more than this "
+                           "(1.03: 1.03 times as fast)"));
   add(fields, patience_fields(rule.patience));
   return fields;
 }
 
 Fields condition_fields(WorkerRule& rule) {
   Fields fields = level_fields(
-      rule.level, "slowdown caused by the worst worker alone, above which a step meets the condition");
+      rule.level, "a step meets the condition if its worst worker alone causes a slowdown above this");
   add(fields, patience_fields(rule.patience));
   return fields;
 }
@@ -68,8 +71,8 @@ Fields condition_fields(WorkerRule& rule) {
 Fields condition_fields(SilenceRule& rule) {
   return {{"seconds", Need::kOptional,
            config::number(rule.seconds, {.least = 0, .most = kMostSilence, .is_least_excluded = true}),
-           "the incident opens when a job that had a step has no new one for this long; the next step closes "
-           "it"}};
+           "the incident opens if no new step arrives for this many seconds after a step of the job; the "
+           "next step closes the incident"}};
 }
 
 Fields condition_fields(IncompleteRule& rule) {
@@ -77,11 +80,13 @@ Fields condition_fields(IncompleteRule& rule) {
 }
 
 Fields condition_fields(WorseningRule& rule) {
-  return {{"by", Need::kOptional, config::number(rule.by, config::above(0)), "minimum rise of S"},
+  return {{"by", Need::kOptional, config::number(rule.by, config::above(0)),
+           "the incident opens if S rises by at least this over the last `steps` steps"},
           {"steps", Need::kOptional, config::integer(rule.steps, kFewestTrendSteps, kMostAlertSteps),
-           "number of recent steps over which S rises"},
+           "number of recent steps in which the rise of S is measured"},
           {"close_steps", Need::kOptional, config::integer(rule.close_steps, 1, kMostAlertSteps),
-           "the incident closes after this many steps in a row in which S rose by less than half of `by`"}};
+           "number of consecutive steps in which S rose by less than half of `by`, after which the incident "
+           "closes"}};
 }
 
 Status check(const AlertLevel& level) {
@@ -127,7 +132,7 @@ Status check_condition(const WorseningRule& /*rule*/) {
 config::Fields config_fields(AlertRule& rule) {
   Fields fields = std::visit([](auto& condition) { return condition_fields(condition); }, rule.condition);
   fields.push_back({"severity", Need::kOptional, config::choice(rule.severity, kAlertSeverities),
-                    "severity shown in messages and on pages"});
+                    "severity of the incident, shown in messages and on web pages"});
   return fields;
 }
 

@@ -125,19 +125,20 @@ config::Range seconds_up_to(double most) {
 }
 
 Fields target_fields(WebhookSink& sink) {
-  return {{"shape", Need::kOptional, config::choice(sink.shape, kWebhookShapes), "format of the message"},
-          {"url", Need::kOptional, config::text(sink.url), "address to post to, http or https"},
-          {"url_file", Need::kOptional, config::path(sink.url_file),
-           "file whose only line is the URL; use it instead of `url` if the URL is secret"},
-          {"headers", Need::kOptional, header_values(sink.headers), "additional headers"},
-          {"timeout_s", Need::kOptional, config::number(sink.timeout_s, seconds_up_to(kLongestTryS)),
-           "time limit of an attempt, in seconds"},
-          {"secret_file", Need::kOptional, config::path(sink.secret_file),
-           "file with the key that signs each body (HMAC-SHA256)"},
-          {"bearer_token_file", Need::kOptional, config::path(sink.bearer_token_file),
-           "file whose only line is the bearer token for the Authorization header"},
-          {"routing_key_file", Need::kOptional, config::path(sink.routing_key_file),
-           "file whose only line is PagerDuty's routing key; required for that shape"}};
+  return {
+      {"shape", Need::kOptional, config::choice(sink.shape, kWebhookShapes), "format of the messages"},
+      {"url", Need::kOptional, config::text(sink.url), "http or https address to which messages are posted"},
+      {"url_file", Need::kOptional, config::path(sink.url_file),
+       "file whose only line is the URL; use it instead of `url` if the URL is secret"},
+      {"headers", Need::kOptional, header_values(sink.headers), "additional HTTP headers, by name"},
+      {"timeout_s", Need::kOptional, config::number(sink.timeout_s, seconds_up_to(kLongestTryS)),
+       "time limit for one delivery attempt, in seconds"},
+      {"secret_file", Need::kOptional, config::path(sink.secret_file),
+       "file with the key that signs each body (HMAC-SHA256)"},
+      {"bearer_token_file", Need::kOptional, config::path(sink.bearer_token_file),
+       "file whose only line is the bearer token for the Authorization header"},
+      {"routing_key_file", Need::kOptional, config::path(sink.routing_key_file),
+       "file whose only line is PagerDuty's routing key; required if `shape` is \"pagerduty\""}};
 }
 
 Fields target_fields(StderrSink& /*sink*/) {
@@ -146,9 +147,10 @@ Fields target_fields(StderrSink& /*sink*/) {
 
 Fields target_fields(ExecSink& sink) {
   return {{"command", Need::kRequired, command_words(sink.command),
-           "program and its arguments; run without a shell"},
+           "program and its arguments; started without a shell"},
           {"timeout_s", Need::kOptional, config::number(sink.timeout_s, seconds_up_to(kLongestTryS)),
-           "time limit in seconds; then the program and everything it started are killed"}};
+           "time limit for the program, in seconds; after that, the program and all processes that it "
+           "started are killed"}};
 }
 
 bool is_token(const std::string& name) {
@@ -171,7 +173,8 @@ Status check_headers(const WebhookSink& sink) {
       if (equals_lower(own, name)) return Error{"is set by the monitor itself; leave it out", where};
     }
     if (!sink.bearer_token_file.empty() && equals_lower("authorization", name))
-      return Error{"is already set by \"bearer_token_file\"; leave one of them out", where};
+      return Error{"is already set by \"bearer_token_file\"; leave out the header or \"bearer_token_file\"",
+                   where};
   }
   return Ok{};
 }
@@ -210,10 +213,10 @@ std::string fault_of_url(std::string_view url) {
 config::Fields config_fields(SinkConfig& sink) {
   Fields fields = std::visit([](auto& target) { return target_fields(target); }, sink.target);
   fields.push_back({"retry_s", Need::kOptional, config::number(sink.retry_s, seconds_up_to(kLongestRetryS)),
-                    "seconds before the first retry; doubles after each further failure"});
+                    "pause before the first retry, in seconds; each further failure doubles the pause"});
   fields.push_back(config::renamed(
       {"max_retry_s", Need::kOptional, config::number(sink.max_retry_s, seconds_up_to(kLongestRetryS)),
-       "maximum seconds between retries; the monitor retries until it succeeds"},
+       "maximum pause between retries, in seconds; the monitor retries until the message is delivered"},
       "most_retry_s"));
   return fields;
 }

@@ -32,13 +32,14 @@ class ProgramRun {
   // It has ended when its standard output and error are closed.
   [[nodiscard]] SinkAnswer wait(const std::atomic<bool>& stop, double limit_s) {
     while (has_output_ || has_errors_) {
-      if (stop) return {"was stopped because the monitor stopped"};
-      if (Clock::now() >= deadline_) return {fmt::format("took longer than {} s", limit_s)};
+      if (stop) return {"the program was stopped because the monitor stopped"};
+      if (Clock::now() >= deadline_) return {fmt::format("the program took longer than {} s", limit_s)};
       move_bytes();
     }
     const ProcessEnd end = process_.finish();
     if (!end.was_running && end.status == 0) return {};
-    std::string problem = end.was_running ? "closed its standard output but kept running" : end.text();
+    std::string problem =
+        end.was_running ? "the program closed its standard output but kept running" : end.text();
     if (!complaint_.empty()) problem += ": " + in_quotes(last_line());
     return {std::move(problem)};
   }

@@ -147,13 +147,13 @@ class Webhook final : public AlertSink {
   static SinkAnswer answer_of(CURL* handle, CURLcode code, const AnswerHead& head) {
     constexpr long kTooManyRequests = 429;
     constexpr long kRequestTimeout = 408;
-    if (code == CURLE_ABORTED_BY_CALLBACK) return {"was stopped because the monitor stopped"};
+    if (code == CURLE_ABORTED_BY_CALLBACK) return {"the attempt was stopped because the monitor stopped"};
     if (code != CURLE_OK && !(code == CURLE_WRITE_ERROR && head.is_cut)) return {curl_easy_strerror(code)};
     long status = 0;
     curl_easy_getinfo(handle, CURLINFO_RESPONSE_CODE, &status);
     if (status >= 200 && status < 300) return {};
     SinkAnswer answer;
-    answer.problem = fmt::format("answered with status {}", status);
+    answer.problem = fmt::format("the server answered with status {}", status);
     if (status >= 300 && status < 400) answer.problem += ", a redirect, which goodput does not follow";
     if (!head.text.empty()) answer.problem += ": " + in_quotes(head.text);
     answer.is_refused =

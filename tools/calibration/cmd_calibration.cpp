@@ -146,9 +146,9 @@ Result<ExitCode> run_calibration_compare(const CalibrationPairOptions& options,
   GOODPUT_TRY_STATUS(check_file_roles({pair.first.path, pair.second.path}, {}, context));
   const auto compared = compare_calibrations(pair.first.calibration, pair.second.calibration, *tolerance);
   if (!compared)
-    return Error{
-        fmt::format("has no table and size in common with {}; there is nothing to compare", pair.first.path),
-        {.file = pair.second.path}};
+    return Error{fmt::format("shares no point (same table and size) with {}; there is nothing to compare",
+                             pair.first.path),
+                 {.file = pair.second.path}};
   const ComparedNames names{pair.first.path, pair.second.path};
   context.print(comparison_text(*compared, names));
   const ExitCode code = compared->beyond > 0 ? ExitCode::kRegression : ExitCode::kOk;
@@ -169,9 +169,10 @@ Status write_merged(const MergedCalibration& merged, const CalibrationPairOption
   GOODPUT_TRY_STATUS(write_text_atomically(options.out, text));
   const std::size_t tables = merged.calibration.ops.size();
   const MergedCounts& more = merged.from_second;
-  context.print(fmt::format("Wrote {} with {}: {} from {}, {} from {}; {} in both, kept from the first\n",
-                            options.out, counted(tables, "table"), tables - more.tables, options.first,
-                            more.tables, options.second, more.known));
+  context.print(fmt::format(
+      "Wrote {} with {}: {} from {} and {} from {}. Tables in both files, taken from the first: {}\n",
+      options.out, counted(tables, "table"), tables - more.tables, options.first, more.tables, options.second,
+      more.known));
   return Ok{};
 }
 
@@ -204,7 +205,7 @@ class CalibrationCommand final : public Command {
     add_file(*info_options_, "file", info_.file, "FILE");
     info_options_
         ->add("--plan", info_.plan, "PLAN",
-              "Also list the operations of this plan's step for which FILE has no table")
+              "Also list the operations in a step of this plan that have no table in FILE")
         .listed("plans");
     compare_options_ = options.add_subcommand(
         "compare",
@@ -212,7 +213,8 @@ class CalibrationCommand final : public Command {
     add_pair(*compare_options_, compare_);
     compare_options_->add("--tolerance", compare_.tolerance, "PERCENT",
                           "Maximum difference between a time in B and the same time in A (default 5%)");
-    Options merge = options.add_subcommand("merge", "Write one file with all of A, plus what only B has");
+    Options merge = options.add_subcommand(
+        "merge", "Write a calibration with all entries of A, plus the entries that only B has");
     add_pair(merge, merge_);
     merge.add("--out", merge_.out, "FILE", "Calibration file to write (- for stdout)").output().required();
   }
@@ -226,7 +228,7 @@ class CalibrationCommand final : public Command {
  private:
   static void add_file(Options& options, const std::string& name, std::string& file,
                        const std::string& value) {
-    options.add(name, file, value, "Calibration: a name from goodput list calibrations, or a file")
+    options.add(name, file, value, "Calibration: a name from 'goodput list calibrations', or a file")
         .listed("calibrations")
         .required();
   }

@@ -47,7 +47,7 @@ ComparedTable compare_tables(const Measurement& first, const Measurement& second
 }  // namespace
 
 Result<double> parse_ratio_tolerance(std::string_view text) {
-  const Error error{fmt::format("must be from 0 % to 1000 %, for example 5%, not {}", in_quotes(text))};
+  const Error error{fmt::format("must be from 0 % to 1000 % (for example 5%), not {}", in_quotes(text))};
   if (!text.ends_with('%')) return error;
   std::string_view number = text.substr(0, text.size() - 1);
   if (number.ends_with(' ')) number.remove_suffix(1);

@@ -73,8 +73,8 @@ std::string comparison_text(const CalibrationComparison& comparison, const Compa
   }
   const double share = static_cast<double>(comparison.beyond) / static_cast<double>(comparison.common);
   std::string text = fmt::format(
-      "{} (B) takes {}x as long as {} (A), in the geometric mean of {}. Points that differ by more than {}: "
-      "{} ({}).\n\n",
+      "Times in {} (B) are {}x the times in {} (A): geometric mean of {}. Points that differ by more than "
+      "{}: {} ({}).\n\n",
       on_one_line(names.second), ratio_text(comparison.geometric_mean), on_one_line(names.first),
       counted(comparison.common, "common point"), tolerance, comparison.beyond, percent_text(share));
   text += aligned(rows) + only_text(comparison.only_first, names.first) +

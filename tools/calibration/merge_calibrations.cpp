@@ -22,10 +22,10 @@ Status check_same_gpu(const MeasuredMachine& first, const MeasuredMachine& secon
         {.pointer = "/machine/gpu"}};
   const bool are_stated = first.multiprocessors > 0 && second.multiprocessors > 0;
   if (are_stated && first.multiprocessors != second.multiprocessors)
-    return Error{
-        fmt::format("is {}, but the GPU of the first file has {}; only tables of the same GPU can be merged",
-                    second.multiprocessors, first.multiprocessors),
-        {.pointer = "/machine/sm"}};
+    return Error{fmt::format("is {}, but the GPU of the first file has {} multiprocessors; only tables of "
+                             "the same GPU can be merged",
+                             second.multiprocessors, first.multiprocessors),
+                 {.pointer = "/machine/sm"}};
   return Ok{};
 }
 

@@ -32,15 +32,16 @@ std::string plan_gaps_text(const PlanGaps& gaps, const std::string& plan) {
   if (gaps.gaps.empty())
     return fmt::format("Nothing is missing: every op in a step of {} has its own table.\n", name);
   std::vector<TextRow> rows = {
-      {"work without its own table in " + name, "sizes", "priced by", "share of step"}};
+      {"work that has no table in " + name, "sizes", "time taken from", "share of step"}};
   for (const PlanGap& gap : gaps.gaps) {
     rows.push_back({gap.work.name(), gap_sizes_text(gap),
                     std::string(kAnsweredBy[static_cast<std::size_t>(gap.work.coverage)]),
                     percent_text(gap.share)});
   }
   return aligned(rows) +
-         fmt::format("\nA step takes {:.6g} s. If all of this work took no time, it would take {} less.\n",
-                     to_seconds(gaps.step), percent_text(gaps.share));
+         fmt::format(
+             "\nA step takes {:.6g} s. If the work above took no time, the step would take {} less.\n",
+             to_seconds(gaps.step), percent_text(gaps.share));
 }
 
 OrderedJson plan_gaps_json(const PlanGaps& gaps, const std::string& plan) {

@@ -52,8 +52,8 @@ Status write_heatmap(const HeatmapStrip& strip, const std::string& path, std::st
   constexpr std::size_t kMostCells = 500'000;  // some 60 MB of SVG
   const std::size_t cells = strip.panels.size() * strip.dp * strip.pp;
   if (cells > kMostCells) {
-    return Error{fmt::format("{} heat maps of {} x {} workers have too many cells to draw ({}, at most {}); "
-                             "draw fewer steps",
+    return Error{fmt::format("{} heat maps of {} x {} workers have too many cells to draw ({}; the limit is "
+                             "{}); draw fewer steps",
                              strip.panels.size(), strip.dp, strip.pp, cells, kMostCells),
                  {.file = std::string(final_path)}};
   }

@@ -120,7 +120,7 @@ Result<std::string> heatmap_png(const Heatmap& heatmap) {
 
 Result<std::string> heatmap_png(const HeatmapStrip& strip) {
   return png_of(lay_out(strip),
-                fmt::format("{} times {} x {} workers", strip.panels.size(), strip.dp, strip.pp));
+                fmt::format("{} maps of {} x {} workers", strip.panels.size(), strip.dp, strip.pp));
 }
 
 }  // namespace goodput

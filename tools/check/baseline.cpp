@@ -84,8 +84,8 @@ BaselineFigure figure_from(const OrderedJson& json) {
 }
 
 Error no_baseline(const std::string& path, std::string_view why) {
-  return {fmt::format("is not a baseline: {}; remove it and make a new one with `goodput check SUITE "
-                      "--baseline FILE --update`",
+  return {fmt::format("is not a baseline: {}; remove the file and make a new baseline with `goodput check "
+                      "SUITE --baseline FILE --update`",
                       why),
           Where{.file = path}};
 }
@@ -95,13 +95,14 @@ using TrialCounts = std::map<std::string, std::size_t>;
 
 Result<Baseline> read_lines(const std::string& path, TrialCounts& counts) {
   GOODPUT_TRY(const Json file, config::parse_file(path));
-  if (!file.is_object() || !file.contains("schema")) return no_baseline(path, "it has no schema");
+  if (!file.is_object() || !file.contains("schema"))
+    return no_baseline(path, "the key \"schema\" is missing");
   if (file.at("schema") != kBaselineSchema)
-    return no_baseline(path, fmt::format("its schema is {}, but this program reads {}",
+    return no_baseline(path, fmt::format("the schema is {}, but this program reads {}",
                                          on_one_line(file.at("schema").dump()), kBaselineSchema));
   try {
     const OrderedJson json(file);
-    if (!json.at("seed").is_number_unsigned()) return no_baseline(path, "its seed is not a whole number");
+    if (!json.at("seed").is_number_unsigned()) return no_baseline(path, "the seed is not a whole number");
     Baseline baseline{.suite = json.at("suite").get<std::string>(),
                       .seed = json.at("seed").get<std::uint64_t>()};
     for (const auto& [name, run] : json.at("runs").items()) baseline.runs[name] = run_from(run);
@@ -128,7 +129,9 @@ Status take_trials_line(std::string_view line, Baseline& baseline) {
   const std::string name = unescaped(fields->front());
   const auto found = baseline.figures.find(name);
   if (found == baseline.figures.end())
-    return Error{fmt::format("the baseline next to it has no figure {}", in_quotes(name))};
+    return Error{fmt::format(
+        "figure {} is not in the baseline that belongs to this file; take both files from the same commit",
+        in_quotes(name))};
   for (std::size_t i = 1; i < fields->size(); ++i) {
     const auto value = parse_number((*fields)[i]);
     if (!value || std::abs(*value) > kLargestValue)
@@ -153,7 +156,7 @@ Status check_they_match(const std::string& path, const Baseline& baseline, const
     const bool has_them = figure.trials.size() == wanted;
     if (has_them && (wanted == 0 || sample_moments(figure.trials).mean == figure.value)) continue;
     return Error{fmt::format("the trials of {} do not match {}; take both files from the same commit, or "
-                             "remove them and run --update",
+                             "remove both and run --update",
                              in_quotes(name), path),
                  Where{.file = trials_path(path)}};
   }

@@ -76,8 +76,9 @@ std::string speed_case(const CheckReport& report, const SpeedResult& speed) {
       fmt::format("  <testcase classname=\"{}\" name=\"{}\" time=\"{:.6f}\"",
                   xml_text(report.suite.name + ".time"), xml_text(speed.run), speed.program_s);
   if (!speed.is_slower()) return head + "/>\n";
-  return fmt::format("{}>\n    <failure message=\"slower: {:.3f}x, noise {:.1f} %\"/>\n  </testcase>\n", head,
-                     speed.ratio.of_minima, 100 * speed.noise.excess());
+  return fmt::format(
+      "{}>\n    <failure message=\"slower: takes {:.3f}x as long, noise {:.1f} %\"/>\n  </testcase>\n", head,
+      speed.ratio.of_minima, 100 * speed.noise.excess());
 }
 
 }  // namespace

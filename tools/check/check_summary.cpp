@@ -225,18 +225,19 @@ std::string remedy(OpenQuestion::Cause cause, const std::vector<const OpenQuesti
       for (const OpenQuestion* question : open) most = std::max(most, question->most);
       const std::string budget = fmt::format("--budget-s {:g}", budget_for(open, report.budget_s));
       if (needed && *needed <= most) return fmt::format("{} ({}) should decide {}", budget, about, them);
-      return fmt::format("{} runs all {} possible trials; {} should decide {}", budget, most, about, them);
+      return fmt::format("{} is enough for all {} possible trials; {} should decide {}", budget, most, about,
+                         them);
     }
     case OpenQuestion::Cause::kBaselineEnds:
       if (!needed) return fmt::format("more trials are unlikely to decide {}; widen the tolerance", them);
       return fmt::format(
-          "the baseline has no more; {} should decide {} (use --against PATH with the program before the "
-          "change, or set \"trials\": {} in the suite and make a new baseline with that program)",
+          "the baseline has no more trials; {} should decide {} (give --against PATH with the program before "
+          "the change, or set \"trials\": {} in the suite and make a new baseline with that program)",
           about, them, *needed);
     case OpenQuestion::Cause::kAllTrials:
       return fmt::format("{} should decide {}", about, them);
     case OpenQuestion::Cause::kStopped:
-      return fmt::format("--fail-fast ended the check; leave it out to decide {}", them);
+      return fmt::format("--fail-fast ended the check; leave out --fail-fast to decide {}", them);
     case OpenQuestion::Cause::kNoTrials:
       return "the baseline has too few trials to compare; rebuild it with --update";
   }

@@ -50,8 +50,8 @@ Status select_runs(const std::vector<std::string>& names, Suite& suite) {
   for (const SuiteRun& run : suite.runs) known.push_back(run.name);
   for (const std::string& name : names) {
     if (std::find(known.begin(), known.end(), name) != known.end()) continue;
-    return Error{fmt::format("--run: {} has no run {}{}; it has {}", suite.file, in_quotes(name),
-                             did_you_mean(name, known), fmt::join(known, ", "))};
+    return Error{fmt::format("--run: {} has no run {}{}; the suite has these runs: {}", suite.file,
+                             in_quotes(name), did_you_mean(name, known), fmt::join(known, ", "))};
   }
   std::erase_if(suite.runs, [&](const SuiteRun& run) {
     return std::find(names.begin(), names.end(), run.name) == names.end();
@@ -75,31 +75,34 @@ class CheckCommand final : public Command {
   void configure(Options& options) override {
     options
         .add("suite", suite_path_, "SUITE",
-             "Suite of commands and the figures to check: a name from goodput list suites, or a file")
+             "Suite of commands and the figures to check: a name from 'goodput list suites', or a file")
         .listed("suites")
         .required();
     options.add("--baseline", baseline_path_, "FILE.json",
-                "Earlier figures to compare with (default: baselines/SUITE.json next to the suite); their "
-                "trials are in FILE.trials.csv next to it");
-    options.add_flag("--update", is_update_, "Update the lines of the baseline that changed, and show them");
+                "Baseline: file of earlier figures to compare with (default: baselines/SUITE.json next to "
+                "the suite); a .trials.csv file next to FILE has the values of single trials");
+    options.add_flag("--update", is_update_,
+                     "Update the figures in the baseline that changed, and show them");
     options
         .add("--against", other_path_, "PATH",
-             "Another goodput program to compare with; with --baseline, it supplies the trials that the "
-             "baseline lacks")
+             "Another goodput program to compare with; if --baseline is also given, that program runs the "
+             "trials that the baseline lacks")
         .input();
     options.add_flag("--time", is_timed_, "Also compare the run time of the commands with that of --against");
     options.add("--rounds", rounds_, "N", "Number of times that --time runs each command (default 15)");
     options.add("--budget-s", budget_s_, "SECONDS",
-                "Start no more trials or rounds after this time (default 60)");
-    options.add_flag("--strict", is_strict_, "Exit with 3 also if figures are undecided, new or gone");
+                "Seconds after which no more trials or rounds start (default 60)");
+    options.add_flag("--strict", is_strict_, "Also exit with 3 if figures are undecided, new or gone");
     options.add_flag("--fail-fast", stops_at_regression_,
-                     "Start no more trials after a regression; open figures stay undecided");
+                     "Start no more trials after a regression; figures that need more trials stay undecided");
     options.add("--run", runs_, "NAME", "Check only this run of the suite; repeatable").one_value_each();
     policies_.configure(options);
     options
         .add("--junit", junit_path_, "FILE.xml", "Write the result as JUnit XML for continuous integration")
         .output();
-    options.add("--markdown", markdown_path_, "FILE.md", "Write the result as a comment for a code review")
+    options
+        .add("--markdown", markdown_path_, "FILE.md",
+             "Write the result as Markdown, for a comment in a code review")
         .output();
     options.add("--init", scenarios_, "SCENARIO", "Create the new file SUITE, which checks these scenarios")
         .listed("scenarios");
@@ -182,8 +185,8 @@ class CheckCommand final : public Command {
     if (baseline_path_.empty()) {
       if (!other_path_.empty()) return std::optional<Baseline>{};
       return Error{
-          fmt::format("{} has no baseline; create one by --baseline FILE --update, or give --against PATH to "
-                      "compare with another goodput program",
+          fmt::format("{} has no baseline; create one with --baseline FILE --update, or give --against PATH "
+                      "to compare with another goodput program",
                       suite.file)};
     }
     GOODPUT_TRY(Baseline baseline, read_baseline(baseline_path_));
@@ -193,8 +196,8 @@ class CheckCommand final : public Command {
                       baseline.seed, context.options.seed),
           Where{.file = baseline_path_}};
     if (baseline.suite != suite.name)
-      return Error{fmt::format("is the baseline of suite {}, not of {}", in_quotes(baseline.suite),
-                               in_quotes(suite.name)),
+      return Error{fmt::format("is the baseline of suite {}, not of {}; name another file with --baseline",
+                               in_quotes(baseline.suite), in_quotes(suite.name)),
                    Where{.file = baseline_path_}};
     if (!runs_.empty()) forget_other_runs(suite, baseline);
     return std::optional(std::move(baseline));

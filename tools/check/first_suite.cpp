@@ -181,7 +181,8 @@ Result<FirstSuite> first_suite(const std::vector<std::string>& scenarios, const 
   for (std::size_t i = 0; i < runs.size(); ++i) {
     if (!figures[i]) return std::move(figures[i]).error();
     if (json.contains("runs") && json["runs"].contains(runs[i].name))
-      return Error{fmt::format("--init: two scenarios are named {}", in_quotes(runs[i].name))};
+      return Error{
+          fmt::format("--init: two scenarios are named {}; rename one of them", in_quotes(runs[i].name))};
     if (const std::string fault = fault_of_name(runs[i].name); !fault.empty())
       return Error{fmt::format("--init: the name of {} {}", in_quotes(scenarios[i]), fault)};
     const std::vector<std::string> running = running_policies(*figures[i]);

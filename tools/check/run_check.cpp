@@ -89,8 +89,8 @@ class SuiteCheck {
       if (found == baseline_->figures.end() || !figure.fault.empty()) continue;
       if (is_same(figure, found->second)) continue;
       return Error{
-          fmt::format("--against: this program gives other values of {} than the baseline, so the baseline "
-                      "was made by another program; omit --baseline",
+          fmt::format("--against: for {}, this program gives other values than the baseline, so another "
+                      "program made the baseline; leave out --baseline",
                       figure.name)};
     }
     return Ok{};
@@ -207,7 +207,7 @@ class SuiteCheck {
               const std::optional<RunFigures>& other) const {
     if (!check.wanted()) return;
     const RunFigure* now = find_figure(ours, check.figure().name);
-    RunFigure none{.fault = "the command no longer reports it with more trials"};
+    RunFigure none{.fault = "with more trials, the command no longer reports this figure"};
     RunFigure was;
     const RunFigure* lacking = nullptr;
     const auto held = static_cast<std::int64_t>(check.before()->trials.size());

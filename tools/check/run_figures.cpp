@@ -148,11 +148,11 @@ RunFigures read_figures(const SuiteRun& run, const OrderedJson& result) {
 Result<RunFigures> figures_of(const SuiteRun& run, std::string_view json) {
   const std::optional<OrderedJson> result = OrderedJson::try_parse(json);
   if (!result || !text_at(*result, "schema").starts_with("goodput."))
-    return Error{"its command has no JSON result"};
+    return Error{"the command has no JSON result"};
   try {
     return read_figures(run, *result);
   } catch (const JsonError& error) {  // a pointer that is none, another program's result
-    return Error{fmt::format("its result is not as expected: {}", on_one_line(error.what()))};
+    return Error{fmt::format("the result of the command is not as expected: {}", on_one_line(error.what()))};
   }
 }
 

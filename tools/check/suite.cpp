@@ -107,9 +107,11 @@ bool SuiteRun::has_trials() const {
 
 config::Fields config_fields(MetricRule& rule) {
   return {{"better", config::Need::kOptional, direction(rule.better),
-           "which direction is better; `same`: neither. Not needed for the trial metrics of `simulate`"},
+           "whether more or less is better; `same`: any change counts. Not needed for the trial metrics of "
+           "`simulate`"},
           {"tolerance", config::Need::kRequired, config::text(rule.tolerance_text),
-           "how far it may change: `exact`, `1 %`, `0.02`, or `1 % at 95 %` (confidence) for trial metrics"}};
+           "how far the figure may change: `exact`, `1 %`, `0.02`, or `1 % at 95 %` (confidence) for trial "
+           "metrics"}};
 }
 
 Status config_finish(MetricRule& rule) {
@@ -119,8 +121,10 @@ Status config_finish(MetricRule& rule) {
   if (rule.is_pointer() && !is_json_pointer(rule.metric))
     return Error{"is not a JSON pointer; write ~ as ~0, and / within a name as ~1"};
   if (rule.is_pointer() && rule.tolerance.is_statistical())
-    return Error{"has a confidence, but a JSON pointer names a single figure, not trials",
-                 Where{.pointer = "/tolerance"}};
+    return Error{
+        "has a confidence level, but a JSON pointer names a single figure, which has no trials; leave the "
+        "confidence level out",
+        Where{.pointer = "/tolerance"}};
   if (rule.better) return Ok{};
   if (rule.is_pointer()) return Error{"needs \"better\": more, less or same"};
   if (const auto known = find_trial_metric(rule.metric); !known)
@@ -146,8 +150,9 @@ namespace {
 
 Status check_word(const std::string& word, std::size_t place) {
   const Where where{.pointer = fmt::format("/command/{}", place)};
-  if (place == 0 && word.starts_with('-')) return Error{"must be a command; options come after it", where};
-  if (word == "-") return Error{"means stdin, which a suite does not have", where};
+  if (place == 0 && word.starts_with('-'))
+    return Error{"must be a command, not an option; options come after the command", where};
+  if (word == "-") return Error{"means stdin, which a suite does not have; name a file", where};
   const std::string option = word.substr(0, word.find('='));
   if (std::find(kOwnOptions.begin(), kOwnOptions.end(), option) == kOwnOptions.end()) return Ok{};
   return Error{fmt::format("goodput check sets {} itself; {}", option,

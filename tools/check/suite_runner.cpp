@@ -27,7 +27,7 @@ std::string error_in(std::string_view messages, ExitCode code) {
     if (line.starts_with(kError)) found = line.substr(kError.size());
   }
   if (!found.empty()) return found;
-  return fmt::format("its command failed with exit code {}", static_cast<int>(code));
+  return fmt::format("the command failed with exit code {}", static_cast<int>(code));
 }
 
 Result<RunFigures> figures_or_error(const SuiteRun& run, ExitCode code, std::string_view out,

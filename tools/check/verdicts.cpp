@@ -134,11 +134,11 @@ std::string why_undecided(const OpenQuestion& open) {
       return fmt::format("out of time after {} of {} trials; increase --budget-s", open.trials, open.most);
     case OpenQuestion::Cause::kBaselineEnds:
       return fmt::format(
-          "still open after {} trials, all that the baseline has; --against another goodput program runs "
-          "more",
+          "no decision after {} trials, which is all that the baseline has; --against another goodput "
+          "program runs more",
           open.trials);
     case OpenQuestion::Cause::kAllTrials:
-      return fmt::format("still open after {} trials", open.trials);
+      return fmt::format("no decision after {} trials", open.trials);
     case OpenQuestion::Cause::kNoTrials:
       return "there were no trials to compare";
   }
@@ -184,8 +184,9 @@ CheckedFigure checked_figure(const RunProgress& run, const FigureCheck& check, b
   checked.figure = now.value;
   if (check.is_new()) {
     checked.outcome = Outcome::kNew;
-    checked.reason = run.other_failed.empty() ? std::string(kNotInBaseline)
-                                              : "the other program cannot run it: " + run.other_failed;
+    checked.reason = run.other_failed.empty()
+                         ? std::string(kNotInBaseline)
+                         : "the other program cannot run this command: " + run.other_failed;
     return checked;
   }
   checked.baseline = check.before()->value;

@@ -34,20 +34,20 @@ std::string_view problem(const RunNumber& number, double value) {
 const std::array<RunNumber, CheckpointRunOptions::kNumbers>& CheckpointRunOptions::numbers() {
   using Kind = RunNumber::Kind;
   static const std::array<RunNumber, kNumbers> table = {{
-      {"steps", Kind::kCount, 10'000, "Training steps in the run"},
+      {"steps", Kind::kCount, 10'000, "Number of training steps in the run"},
       {"step-s", Kind::kPositive, 1, "Seconds per step"},
       {"forward-backward-s", Kind::kNotNegative, 1,
-       "Seconds of forward and backward passes per step, which can hide an async snapshot"},
+       "Seconds per step spent in forward and backward passes; an async snapshot can overlap with them"},
       {"restart-s", Kind::kNotNegative, 150, "Seconds from a fault until training resumes"},
-      {"snapshot-gb-per-s", Kind::kPositive, 10, "Rate from GPU to CPU memory per rank, in GB/s"},
-      {"storage-gb-per-s", Kind::kPositive, 1, "Rate to storage per rank, in GB/s"},
+      {"snapshot-gb-per-s", Kind::kPositive, 10, "Copy rate from GPU to CPU memory per rank, in GB/s"},
+      {"storage-gb-per-s", Kind::kPositive, 1, "Write rate to storage per rank, in GB/s"},
       {"storage-total-gb-per-s", Kind::kNotNegative, 0,
-       "Rate to storage of all ranks together, in GB/s; 0: no limit"},
-      {"tokens", Kind::kCount, 262'144, "Tokens per step"},
+       "Maximum write rate to storage of all ranks together, in GB/s; 0: no limit"},
+      {"tokens", Kind::kCount, 262'144, "Number of tokens per step"},
       {"skew", Kind::kNotNegative, 0,
-       "Skew of the expert load: the n-th most loaded expert gets tokens ~ 1 / n^skew; 0: balanced"},
+       "Skew of the expert load: the n-th busiest expert gets a share of tokens ~ 1 / n^skew; 0: balanced"},
       {"plt-limit", Kind::kNotNegative, 0.05,
-       "Share of lost tokens above which --dynamic-k saves more experts"},
+       "Fraction of tokens lost (0 to 1) above which --dynamic-k saves more experts"},
   }};
   return table;
 }
@@ -56,11 +56,13 @@ void CheckpointRunOptions::configure(Options& options) {
   const std::string group = "Run with faults";
   options
       .add("--interval", interval_, "STEPS",
-           "Steps between checkpoints; also reports what saving and faults cost, and the lost tokens")
+           "Number of steps between checkpoints; adds a report of the lost tokens and of the time that "
+           "saving and faults cost")
       .in_group(group);
   options
       .add("--faults", faults_, "LIST",
-           "Steps after which all ranks fail, or STEP:RANK for one rank, for example 1200,3400:5")
+           "List of faults: STEP if all ranks fail after this step, STEP:RANK if only this rank fails, for "
+           "example 1200,3400:5")
       .in_group(group);
   options
       .add("--save", save_, "MODE",
@@ -69,12 +71,13 @@ void CheckpointRunOptions::configure(Options& options) {
       .in_group(group);
   options
       .add_flag("--dynamic-k", dynamic_k_,
-                "Double K after a recovery if more tokens are lost than --plt-limit allows")
+                "Double the number of experts saved per layer (--pec-k) after a recovery if more tokens are "
+                "lost than --plt-limit allows")
       .in_group(group);
   for (std::size_t i = 0; i < kNumbers; ++i) {
     const RunNumber& number = numbers()[i];
     const std::string preset =
-        i == kForwardBackward ? "the whole step" : fmt::format("{:.15g}", number.assumed);
+        i == kForwardBackward ? "the value of --step-s" : fmt::format("{:.15g}", number.assumed);
     options
         .add(fmt::format("--{}", number.name), given_[i], "X",
              fmt::format("{} (default {})", number.meaning, preset))
@@ -116,11 +119,11 @@ Status CheckpointRunOptions::check() const {
   if (interval_ && (*interval_ < 1 || *interval_ > static_cast<std::int64_t>(kMostNumber)))
     return Error{fmt::format("--interval must be a whole number of steps from 1 to 1e9, not {}", *interval_)};
   if (value(kPltLimit) > 1)
-    return Error{fmt::format("--plt-limit must be a share from 0 to 1, not {}", value(kPltLimit))};
+    return Error{fmt::format("--plt-limit must be a fraction from 0 to 1, not {}", value(kPltLimit))};
   if (value(kSkew) > 10)
     return Error{fmt::format("--skew must be a number from 0 to 10, not {}", value(kSkew))};
   if (value(kForwardBackward) > value(kStep)) {
-    return Error{fmt::format("--forward-backward-s is {}, longer than the step itself (--step-s {})",
+    return Error{fmt::format("--forward-backward-s is {}, but must be at most --step-s, which is {}",
                              value(kForwardBackward), value(kStep))};
   }
   return Ok{};

@@ -87,8 +87,8 @@ void add_modules(const CheckpointReport& report, Text& text) {
   text.row("checkpoint", {0, model.parameters(), bytes.total()});
   if (model.experts > 0) {
     const Bytes counterpart = dense_counterpart(model, bytes);
-    text.line("  {:<22} {:>8} {:>17} {:>14}   {:.3f} times smaller", "dense counterpart", "", "",
-              size_text(counterpart), bytes.total() / counterpart);
+    text.line("  {:<22} {:>8} {:>17} {:>14}   the checkpoint is {:.3f}x as large", "dense counterpart", "",
+              "", size_text(counterpart), bytes.total() / counterpart);
   }
 }
 
@@ -104,7 +104,7 @@ void add_savings(const CheckpointReport& report, Text& text) {
   } else {
     text.line("");
   }
-  text.line("  largest rank           {:>14}   of {}, sharding {}; {} in a full checkpoint",
+  text.line("  largest rank           {:>14}   ranks: {}; sharding: {}; {} in a full checkpoint",
             size_text(report.partial.peak), checkpoint.ranks,
             kShardingNames[static_cast<std::size_t>(checkpoint.sharding)], size_text(report.full.peak));
   text.line("  average rank           {:>14}", size_text(report.partial.mean_bytes));
@@ -124,9 +124,10 @@ void add_run(const CheckpointRunReport& report, Text& text) {
   const auto& [run, costs, assumed] = report;
   text.line("\nA run of {} with {} checkpoints every {}", steps_text(run.steps),
             kSaveModeNames[static_cast<std::size_t>(run.mode)], steps_text(run.interval));
-  text.line("  snapshot               {:>12.3f} s   persist {:.3f} s; shortest possible interval {}",
-            to_seconds(costs.times.snapshot), to_seconds(costs.times.persist),
-            steps_text(costs.least_interval));
+  text.line(
+      "  snapshot               {:>12.3f} s   then {:.3f} s to write to storage; shortest possible interval "
+      "{}",
+      to_seconds(costs.times.snapshot), to_seconds(costs.times.persist), steps_text(costs.least_interval));
   text.line("  training waits         {:>12.3f} s   per checkpoint", to_seconds(costs.stall));
   text.line("  overhead (O_ckpt)      {:>12.1f} s   saving {:.1f}, restarts {:.1f}, lost steps {:.1f}",
             costs.overhead.total_s(), costs.overhead.save_s, costs.overhead.restart_s, costs.overhead.lost_s);

@@ -50,26 +50,28 @@ std::uint64_t hash_of(const CheckpointReport& report, const CheckpointRunOptions
 class CheckpointCommand final : public Command {
  public:
   void configure(Options& options) override {
-    options.add("model", model_path_, "MODEL", "Model: a name from goodput list models, or a file")
+    options.add("model", model_path_, "MODEL", "Model: a name from 'goodput list models', or a file")
         .listed("models")
         .required();
-    options.add("--pec-k", pec_k_, "K", "Experts per MoE layer that a checkpoint saves (default: all)");
+    options.add("--pec-k", pec_k_, "K",
+                "Number of experts per MoE layer that a checkpoint saves (default: all)");
     options.add("--snapshot-k", snapshot_k_, "K",
-                "Experts per MoE layer to copy to CPU memory, of which --pec-k are written to storage "
-                "(default: the value of --pec-k)");
+                "Number of experts per MoE layer to copy to CPU memory; --pec-k of them are written to "
+                "storage (default: the value of --pec-k)");
     options
         .add("--selection", selection_, "NAME",
-             "Experts to save: \"sequential\" (default), in rotation; \"load-aware\", those with the most "
-             "unsaved tokens")
+             "Which experts to save: \"sequential\" (default): in rotation; \"load-aware\": those with the "
+             "most tokens since their last save")
         .one_of(kExpertSelectionNames);
-    options.add("--ranks", ranks_, "R", "Ranks that share the experts (default: one per expert)");
+    options.add("--ranks", ranks_, "R", "Number of ranks that share the experts (default: one per expert)");
     options
         .add("--sharding", sharding_, "NAME",
-             "How ranks write everything except experts: \"none\" (default), each writes all of it; "
-             "\"edps\", a fixed split; \"adps\", a new split per checkpoint that evens out its experts")
+             "How ranks write everything except experts: \"none\" (default): each rank writes all of it; "
+             "\"edps\": a fixed split among ranks; \"adps\": a new split per checkpoint that also evens out "
+             "the experts that each rank writes")
         .one_of(kShardingNames);
     options.add("--bytes-per-param", bytes_per_parameter_, "B",
-                fmt::format("Bytes per weight and its optimizer state (default {}: bf16 weights, fp32 copy "
+                fmt::format("Bytes per parameter, with optimizer state (default {}: bf16 weights, fp32 copy "
                             "and Adam moments; 12: fp32 weights and Adam moments)",
                             bytes_per_parameter_));
     options_.configure(options);
@@ -104,7 +106,7 @@ class CheckpointCommand final : public Command {
     GOODPUT_TRY(checkpoint.k.snapshot, k_of("--snapshot-k", snapshot_k_, checkpoint.k.persist, model));
     if (checkpoint.k.snapshot < checkpoint.k.persist) {
       return Error{fmt::format(
-          "--snapshot-k is {}, but --pec-k sends {} of those experts to storage; it must be from {} to {}",
+          "--snapshot-k is {}, but --pec-k writes {} experts to storage; --snapshot-k must be from {} to {}",
           checkpoint.k.snapshot, checkpoint.k.persist, checkpoint.k.persist, model.experts)};
     }
     const std::int64_t ranks = ranks_.value_or(std::max(1, model.experts));
@@ -147,8 +149,9 @@ class CheckpointCommand final : public Command {
                                                  std::int32_t preset, const CheckpointModel& model) {
     if (!given) return preset;
     if (*given < 1 || *given > model.experts) {
-      return Error{fmt::format("{} must be from 1 to {}, the number of experts in an MoE layer of {}, not {}",
-                               option, model.experts, model.name, *given)};
+      return Error{
+          fmt::format("{} must be from 1 to {} (the number of experts in an MoE layer of {}), not {}", option,
+                      model.experts, model.name, *given)};
     }
     return static_cast<std::int32_t>(*given);
   }

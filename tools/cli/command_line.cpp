@@ -189,7 +189,7 @@ void add_global_options(CLI::App& app, DeclaredOptions& declared, GlobalOptions&
   const std::string group(kGlobalGroup);
   Options add(app, declared);
   add.add("--json", options.json_path, "FILE",
-          "Write the result as JSON (- for stdout, which then gets nothing else)")
+          "Write the result as JSON (- for stdout, in place of the text output)")
       .output()
       .in_group(group);
   add.add("--report", options.report_path, "FILE.html", "Write the result as a self-contained HTML page")
@@ -203,8 +203,8 @@ void add_global_options(CLI::App& app, DeclaredOptions& declared, GlobalOptions&
       .check(is_number_of_jobs)
       .in_group(group);
   add.add("--configs", options.configs, "DIR",
-          "Folder to search first for models, clusters, plans, ... by name, before GOODPUT_CONFIGS and the "
-          "shipped configs; repeatable, searched in the order given")
+          "Folder to search for models, clusters, plans, ... by name before GOODPUT_CONFIGS and the shipped "
+          "configs; repeatable, searched in the order given")
       .folder()
       .one_value_each()
       .in_group(group);

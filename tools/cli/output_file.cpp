@@ -100,7 +100,7 @@ Result<std::string> create_beside(const std::string& target) {
     if (errno != EEXIST)
       return Error{fmt::format("cannot write: {}", std::strerror(errno)), {.file = target}};
   }
-  return Error{"cannot write: too many temporary files in its folder", {.file = target}};
+  return Error{"cannot write: too many temporary files in the folder", {.file = target}};
 }
 
 // EINVAL: the file system has no disk. EACCES: a folder that may be written but not read cannot be synced.
@@ -133,7 +133,7 @@ Status check_link(const std::string& path) {
   if (std::filesystem::exists(status)) return Ok{};
   if (status.type() != std::filesystem::file_type::not_found)
     return Error{fmt::format("cannot write: {}", failed.message()), {.file = path}};
-  return Error{fmt::format("is a symbolic link to {}, which does not exist; name a file",
+  return Error{fmt::format("is a symbolic link to {}, which does not exist; name another file",
                            std::filesystem::read_symlink(path, failed).string()),
                {.file = path}};
 }
@@ -203,9 +203,9 @@ Status check_file_roles(const std::vector<std::string>& inputs, const std::vecto
     }
     for (std::size_t k = 0; k < i; ++k) {
       if (outputs[k].path.empty() || !is_same_file(outputs[k].path, output.path)) continue;
-      return Error{
-          fmt::format("is given for both {} and {}; name two files", outputs[k].option, output.option),
-          {.file = output.path == "-" ? "stdout" : output.path}};
+      return Error{fmt::format("is given for both {} and {}; name two different files", outputs[k].option,
+                               output.option),
+                   {.file = output.path == "-" ? "stdout" : output.path}};
     }
   }
   return Ok{};

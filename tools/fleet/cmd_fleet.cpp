@@ -78,15 +78,17 @@ class FleetCommand final : public Command {
     const FleetFilters usual;
     options
         .add("jobs", inputs_.paths, "DB|RESULT...",
-             "Results of whatif --json, monitor databases, or folders of these")
+             "Results of 'goodput whatif --json', monitor databases, or folders of these")
         .input()
         .required();
     options
         .add("--job-info,--about", inputs_.about, "FILE.csv",
-             "CSV table with more data about the jobs: columns job and any of gpus, gpu_hours, restarts")
+             "CSV table with more data about the jobs: column job, and one or more of gpus, gpu_hours, "
+             "restarts")
         .input();
     options
-        .add("--weight", weight_, "WHAT", "Weight of each job: job (the same for all, default) or gpu-hours")
+        .add("--weight", weight_, "WHAT",
+             "How jobs are weighted: job (all jobs count the same) or gpu-hours (default job)")
         .one_of(kFleetWeights);
     options.add("--max-restarts", most_restarts_, "N",
                 fmt::format("Leave out jobs with more than N restarts (default {})", usual.most_restarts));
@@ -96,9 +98,13 @@ class FleetCommand final : public Command {
     options.add("--max-discrepancy", filters_.most_discrepancy, "X",
                 fmt::format("Leave out jobs with a replay error of X or more (default {:g})",
                             usual.most_discrepancy));
-    options.add("--tables", tables_, "DIR", "Write jobs, distributions, op types, sizes and hosts as CSV")
+    options
+        .add("--tables", tables_, "DIR",
+             "Write tables of jobs, distributions, op types, job sizes and hosts as CSV files")
         .folder();
-    options.add("--figures", figures_, "DIR", "Draw the distributions, op types, sizes and hosts as SVG")
+    options
+        .add("--figures", figures_, "DIR",
+             "Draw charts of distributions, op types, job sizes and hosts as SVG files")
         .folder();
   }
 

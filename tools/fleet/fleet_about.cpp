@@ -89,9 +89,11 @@ class AboutTable {
     const auto unused =
         std::count_if(jobs_.begin(), jobs_.end(), [](const auto& job) { return !job.second.is_used; });
     if (unused > 0)
-      notes.push_back(fmt::format("{}: {} of its jobs are not among the jobs of the study", file, unused));
+      notes.push_back(fmt::format("{}: number of jobs in this table that are not among the analyzed jobs: {}",
+                                  file, unused));
     if (untold_ > 0)
-      notes.push_back(fmt::format("{}: has no line for {} of the jobs of the study", file, untold_));
+      notes.push_back(
+          fmt::format("{}: number of analyzed jobs without a line in this table: {}", file, untold_));
     return notes;
   }
 

@@ -91,12 +91,13 @@ BarChart host_chart(const FleetStudy& study) {
     if (chart.bars.size() == kMostDrawnHosts) break;
     chart.bars.push_back(
         {host.host, static_cast<double>(host.slow_in),
-         fmt::format("{} of {} jobs, S {:.2f}", host.slow_in, host.ran_in, host.mean_slowdown),
-         fmt::format("{}: S alone is {:.3f} on average, {:.3f} at most", host.host, host.mean_slowdown,
-                     host.worst_slowdown)});
+         fmt::format("{} of {} jobs, mean S {:.2f}", host.slow_in, host.ran_in, host.mean_slowdown),
+         fmt::format("{}: slowdown caused by this host alone: {:.3f} on average, {:.3f} at most", host.host,
+                     host.mean_slowdown, host.worst_slowdown)});
   }
-  chart.note = fmt::format("{} of {} hosts that were slow in at least one job; {} jobs have host names",
-                           chart.bars.size(), study.hosts.size(), study.jobs_with_hosts);
+  chart.note =
+      fmt::format("showing {} of {} hosts that were slow in at least one job; jobs with host names: {}",
+                  chart.bars.size(), study.hosts.size(), study.jobs_with_hosts);
   return chart;
 }
 

@@ -29,7 +29,7 @@ std::string cost_text(const FleetStudy& study) {
   const std::string those = jobs == 1 ? "this job" : fmt::format("these {} jobs", jobs);
   const std::string its = jobs == 1 ? "its" : "their";
   if (!study.gpu_hours) {
-    return fmt::format("Stragglers cost {} {:.1f} % of {} time{} (GPU-hours unknown: {})", those,
+    return fmt::format("Stragglers cost {} {:.1f} % of {} time{} ({} GPU-hours are unknown)", those,
                        100 * mean_waste(study), its, jobs == 1 ? "" : " on average", its);
   }
   const std::string cost =

@@ -43,7 +43,8 @@ Result<std::vector<std::string>> files_in(const std::string& folder) {
   std::sort(files.begin(), files.end());
   if (!files.empty()) return files;
   return Error{
-      "contains no .json, .json.gz, .sqlite or .db file; give results of whatif --json or monitor databases",
+      "contains no .json, .json.gz, .sqlite or .db file; give results of `goodput whatif --json` or monitor "
+      "databases",
       {.file = folder}};
 }
 
@@ -146,11 +147,11 @@ void note_mixed_hours(FleetReading& reading) {
   const auto of_steps = with(HoursOf::kSteps);
   const auto of_runs = with(HoursOf::kRun);
   if (of_steps == 0 || of_runs == 0) return;
-  reading.notes.push_back(fmt::format(
-      "the GPU-hours of {} of the jobs cover only their analyzed steps, those of {} cover the whole time "
-      "from the first step to the last; add a column gpu_hours to the --job-info table to make them "
-      "comparable",
-      of_steps, of_runs));
+  reading.notes.push_back(
+      fmt::format("the GPU-hours of some jobs ({}) cover only their analyzed steps, but those of other jobs "
+                  "({}) cover the whole time from the first step to the last; add a column gpu_hours to the "
+                  "--job-info table to make them comparable",
+                  of_steps, of_runs));
 }
 
 }  // namespace

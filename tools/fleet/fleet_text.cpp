@@ -48,14 +48,14 @@ std::string filters_text(const FleetStudy& study) {
   std::string text = aligned(rows);
   for (const FilterCount& filter : study.fleet.filters) {
     if (filter.unknown_jobs > 0)
-      text += fmt::format("  (kept although {} is unknown: {})\n", filter.key,
+      text += fmt::format("  (kept, because {} is unknown: {})\n", filter.key,
                           count_text(filter.unknown_jobs, "job"));
   }
   return text;
 }
 
 std::string figures_text(const FleetStudy& study) {
-  std::vector<TextRow> rows = {{"figure", "here", "95 % interval", "paper", "jobs"}};
+  std::vector<TextRow> rows = {{"result", "here", "95 % interval", "paper", "jobs"}};
   for (const FleetFigure& figure : study.figures) {
     std::string here = "-";
     std::string interval = "-";
@@ -119,7 +119,7 @@ std::string breakdown_text(const FleetStudy& study) {
   if (optypes.size() > 1) text += "\n" + aligned(optypes);
   if (sizes.size() > 1) text += "\n" + aligned(sizes);
   if (study.size_correlation)
-    text += fmt::format("rank correlation of S and GPUs: {:.2f} (paper: not positive)\n",
+    text += fmt::format("rank correlation of S and number of GPUs: {:.2f} (paper: not positive)\n",
                         *study.size_correlation);
   return text;
 }

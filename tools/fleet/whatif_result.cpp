@@ -57,16 +57,17 @@ class WhatIfResultReader {
   [[nodiscard]] Status check_schema() const {
     std::string_view schema;
     if (root_["schema"].get(schema)) {
-      return error_at("/schema",
-                      "is missing, so this is not a goodput result; expected a result of whatif --json");
+      return error_at(
+          "/schema",
+          "is missing, so this is not a goodput result; expected a result of `goodput whatif --json`");
     }
     if (schema == kWhatIfSchema) return Ok{};
     if (schema.starts_with("goodput.whatif/")) {
       return error_at("/schema", fmt::format("is {}, written by a newer goodput; this version reads {}",
                                              in_quotes(schema), kWhatIfSchema));
     }
-    return error_at("/schema", fmt::format("must be {} (a result of whatif --json), not {}", kWhatIfSchema,
-                                           in_quotes(schema)));
+    return error_at("/schema", fmt::format("must be {} (a result of `goodput whatif --json`), not {}",
+                                           kWhatIfSchema, in_quotes(schema)));
   }
 
   // A result that does not say rests on nobody's word.
@@ -133,7 +134,7 @@ class WhatIfResultReader {
       double slowdown = 0;
       double seconds = 0;
       if (step["slowdown"].get(slowdown) || step["recorded_s"].get(seconds))
-        return error_at(pointer, "must have slowdown and recorded_s");
+        return error_at(pointer, "must have the keys slowdown and recorded_s");
       GOODPUT_TRY_STATUS(check_range(slowdown, pointer + "/slowdown", kLeastSlowdown, kMostSlowdown));
       GOODPUT_TRY_STATUS(check_range(seconds, pointer + "/recorded_s", 0, kLongestStepS));
       job.step_slowdown.push_back(slowdown / job.slowdown);
@@ -175,7 +176,7 @@ class WhatIfResultReader {
       std::string_view name;
       bool is_likely = false;
       if (cause["cause"].get(name) || cause["likely"].get(is_likely))
-        return error_at(pointer, "must have cause and likely");
+        return error_at(pointer, "must have the keys cause and likely");
       if (name == "sequence-length") {
         GOODPUT_TRY(job.correlation, optional_at(pointer + "/value"));
       }
@@ -228,14 +229,14 @@ Result<FleetJob> read_whatif_result(std::string text, const std::string& file) {
   dom::parser parser;
   dom::element document;
   if (const auto code = parser.parse(text.data(), size, false).get(document)) {
-    return Error{fmt::format("is truncated or not JSON: {}; expected a result of whatif --json, or a monitor "
-                             "database",
+    return Error{fmt::format("is truncated or not JSON: {}; expected a result of `goodput whatif --json`, or "
+                             "a monitor database",
                              simdjson::error_message(code)),
                  {.file = file}};
   }
   dom::object root;
   if (document.get(root))
-    return Error{"is not a JSON object; expected a result of whatif --json", {.file = file}};
+    return Error{"is not a JSON object; expected a result of `goodput whatif --json`", {.file = file}};
   return WhatIfResultReader(root, file).read();
 }
 

@@ -29,7 +29,7 @@ struct Described {
 
 constexpr Described kEnvironment[] = {
     {"GOODPUT_CONFIGS",
-     "Folders, separated by colons, that are searched for configs by name before the shipped ones. Each has "
+     "Folders to search for configs by name before the shipped configs, separated by colons. Each folder has "
      "subfolders such as models, clusters, plans and scenarios, like the shipped configs."},
     {"NO_COLOR", "If not empty, disables colors (https://no-color.org)."},
     {"TERM", "If dumb, disables colors and progress bars."},
@@ -141,9 +141,9 @@ std::string man_page(const CommandHelp& program, std::string_view version) {
       "traces/samples.\n{}",
       version, plain(program.summary), plain(usage(program)),
       plain("Results go to stdout, messages to stderr. An input file named - is read from stdin. Models, "
-            "clusters, plans, scenarios and calibrations are given as files, or by name: goodput list shows "
-            "the names. Output files are written completely or not at all. The same input and seed give "
-            "identical output."),
+            "clusters, plans, scenarios and calibrations are given as files, or by name: 'goodput list' "
+            "shows the names. Output files are written completely or not at all. The same input and seed "
+            "give identical output."),
       paragraphs(options), command_sections(program), exit_codes(), paragraphs(kEnvironment),
       paragraphs(kFiles));
 }
@@ -193,7 +193,7 @@ class HelpCommand final : public Command {
     options.add("command", words_, "COMMAND...", "Command to describe (default: goodput itself)");
     options.add_flag(
         "--man", man_,
-        "Print the man page for all commands as roff; view it with goodput help --man | man -l -");
+        "Print the man page for all commands as roff; view it with 'goodput help --man | man -l -'");
   }
 
   Result<ExitCode> run(const CommandContext& context) override {

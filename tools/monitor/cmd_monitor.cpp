@@ -16,7 +16,7 @@ class MonitorCommand final : public Command {
   void configure(Options& options) override {
     add_monitor_options(options, arguments_);
     exporting_ =
-        options.add_optional_subcommand("export", "Export what a monitor stored as JSON, tables or a trace");
+        options.add_optional_subcommand("export", "Export a monitor's results as JSON, tables or a trace");
     add_export_options(*exporting_, export_);
     incidents_.add_to(options);
   }
@@ -37,8 +37,8 @@ class MonitorCommand final : public Command {
   [[nodiscard]] Status check_result(const CommandContext& context) const {
     if (!context.options.wants_result() || arguments_.is_once) return Ok{};
     return Error{
-        "--json and --report need --once; to export results while the monitor runs, see goodput monitor "
-        "export --help"};
+        "--json and --report need --once; to export results while the monitor runs, see 'goodput monitor "
+        "export --help'"};
   }
 
   MonitorArguments arguments_;

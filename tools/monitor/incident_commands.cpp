@@ -105,9 +105,11 @@ void IncidentCommands::add(Options& options, const std::string& name, const std:
   subcommand.add("--token-file", arguments_.token_file, "FILE", "File with the monitor's access token")
       .input();
   if (action)
-    subcommand.add("--by", arguments_.by, "NAME", "Name to record with the action (default: your user name)");
+    subcommand.add("--by", arguments_.by, "NAME",
+                   "Your name, recorded with the action (default: your user name)");
   if (action == IncidentAction::Kind::kMute)
-    subcommand.add("--for", arguments_.duration, "TIME", "How long to mute it, such as 90m, 4h or 7d")
+    subcommand
+        .add("--for", arguments_.duration, "TIME", "How long to mute the incident, such as 90m, 4h or 7d")
         .required();
   if (!action) subcommand.add_flag("--all", arguments_.shows_closed, "Include closed incidents");
   subcommands_.push_back({action, subcommand});
@@ -117,7 +119,7 @@ void IncidentCommands::add_to(Options& options) {
   using Kind = IncidentAction::Kind;
   add(options, "incidents", "List the open incidents of a running monitor", std::nullopt);
   add(options, "acknowledge", "Record that you are working on an incident", Kind::kAcknowledge);
-  add(options, "mute", "Mute messages about an incident for a while", Kind::kMute);
+  add(options, "mute", "Mute messages about an incident for a given time", Kind::kMute);
   add(options, "end", "Close an incident", Kind::kEnd);
 }
 

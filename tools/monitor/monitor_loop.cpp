@@ -167,8 +167,8 @@ Status MonitorLoop::take(const FollowedPiece& piece) {
   if (piece.kind == FollowedPiece::Kind::kGone) {
     if (on_note)
       on_note(
-          fmt::format("{}: the file was removed, truncated or replaced before it was read; everything from "
-                      "byte {} on is lost",
+          fmt::format("{}: the file was removed, truncated or replaced before it was read completely; its "
+                      "content from byte {} on is lost",
                       piece.path, piece.offset));
     return Ok{};
   }

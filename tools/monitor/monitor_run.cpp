@@ -352,8 +352,8 @@ class Monitor {
       GOODPUT_TRY(const std::optional<JobInfo> info, store_->job(job.name));
       if (!info || !info->latest)
         printer_.note(
-            fmt::format("{}: found no training steps in this folder; it must contain raw logs, CSV, Parquet "
-                        "or Chrome JSON with the job's ops",
+            fmt::format("{}: found no training steps in this folder; the folder must contain the job's ops "
+                        "as raw logs, CSV, Parquet or Chrome JSON",
                         job.folder));
     }
     return Ok{};
@@ -370,8 +370,8 @@ class Monitor {
     pages_.emplace(status_, std::move(options), wall_time_s);
     server_->serve([this](const HttpRequest& request) { return respond(request); },
                    [this](const HttpRequest& request) { return refuse(request); });
-    printer_.note(url_ == local_url_ ? fmt::format("pages at {}/", url_)
-                                     : fmt::format("pages at {}/ (listening on {}/)", url_, local_url_));
+    printer_.note(url_ == local_url_ ? fmt::format("web pages at {}/", url_)
+                                     : fmt::format("web pages at {}/ (listening on {}/)", url_, local_url_));
   }
 
   // What is wrong with a request before its body is read.
@@ -428,10 +428,10 @@ class Monitor {
     listener.on_step = [this](const std::string& job, const StepResult& step) { tell_of_step(job, step); };
     listener.on_incident = [this](const std::string& job) { publish(job, kIncidentEvent); };
     listener.on_problem = [this](const std::string& problem) {
-      printer_.note(problem.empty()
-                        ? "the database is writable again; storing results resumed"
-                        : problem +
-                              "; goodput retries every second and reads no more files until it succeeds");
+      printer_.note(
+          problem.empty()
+              ? "the database is writable again; storing results resumed"
+              : problem + "; goodput retries every second and reads no more files until storing succeeds");
     };
     listener.on_round = [this](MonitorStore& store, double now_s) { round(store, now_s); };
     worker_.emplace(*store_, queue_, status_, std::move(options), std::move(listener));

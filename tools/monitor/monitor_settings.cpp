@@ -40,7 +40,7 @@ Result<WatchedJob> job_of_folder(const std::string& folder) {
   if (name.empty())
     return Error{"has no folder name to use as the job name; use --job NAME=DIR", {.file = folder}};
   if (!has_job_page(name)) {
-    return Error{fmt::format("the folder name {} cannot be used in a page address; use --job NAME=DIR",
+    return Error{fmt::format("the folder name {} cannot be used in a web address; use --job NAME=DIR",
                              in_quotes(name)),
                  {.file = folder}};
   }
@@ -56,7 +56,7 @@ Result<WatchedJob> job_of_option(const std::string& text) {
     return of(fmt::format("{} {}", in_quotes(name), fault), "job");
   if (!has_job_page(name)) {
     return of(
-        fmt::format("{} cannot be used in a page address; use letters, digits, - and _", in_quotes(name)),
+        fmt::format("{} cannot be used in a web address; use letters, digits, - and _", in_quotes(name)),
         "job");
   }
   GOODPUT_TRY(std::string path, canonical_folder(text.substr(equals + 1)));
@@ -140,42 +140,46 @@ void add_monitor_options(Options& options, MonitorArguments& arguments) {
       .input();
   options.add_flag("--once", arguments.is_once, "Analyze the existing files and exit; no step is skipped");
   options.add("--every", arguments.every, "N", "Analyze only every N-th step (default 1)");
-  options.add("--window", arguments.window, "N",
-              fmt::format("Number of recent analyzed steps to average and pool causes over (default {})",
-                          arguments.window));
+  options.add(
+      "--window", arguments.window, "N",
+      fmt::format("Number of recent analyzed steps over which averages and causes are computed (default {})",
+                  arguments.window));
   options.add(
       "--grace", arguments.grace_s, "S",
       fmt::format("Report a step as incomplete if no more of its rows arrive for S seconds (default {})",
                   arguments.grace_s));
   options.add("--keep", arguments.keep, "TIME",
-              fmt::format("How long to keep steps, such as 90m, 36h or 14d (default {})", arguments.keep));
+              fmt::format("How long to keep the results of steps, such as 90m, 36h or 14d (default {})",
+                          arguments.keep));
   options
       .add("--rules", arguments.rules, "RULES",
-           "Alert rules and where alerts go: a name that goodput list alert-rules prints, or a file "
-           "(default: default)")
+           "Alert rules and where to send alerts: a name from 'goodput list alert-rules', or a file "
+           "(default: the rules named default)")
       .listed("alert-rules");
   options.add("--alert-exec", arguments.alert_exec, "CMD",
-              "Command to run when an incident opens, changes or closes; run without a shell");
+              "Command to run when an incident opens, changes or closes; started without a shell");
   options.add("--gpu-hour-usd", arguments.gpu_hour_usd, "P",
-              "Price per GPU-hour in US dollars; alerts and pages then show the cost per day");
+              "Price per GPU-hour in US dollars; alerts and web pages then show the cost per day");
   options.add(
       "--port", arguments.port, "P",
-      fmt::format("Port for pages, metrics and the API; 0: any free port (default {})", arguments.port));
+      fmt::format("Port for web pages, metrics and the API; 0: any free port (default {})", arguments.port));
   options.add("--address", arguments.address, "A", "IP address to listen on (default 127.0.0.1)");
-  options.add(
-      "--url", arguments.url, "URL",
-      "Public address of the pages, such as that of a proxy; used in alert links and accepted as host name");
-  options.add_flag("--no-pages", arguments.no_pages, "Run without the web server: no pages, metrics or API");
+  options.add("--url", arguments.url, "URL",
+              "Public address of the web pages, for example of a proxy; alerts link to it, and requests may "
+              "use its host name");
+  options.add_flag("--no-pages", arguments.no_pages,
+                   "Run without the web server: no web pages, metrics or API");
   options.add_flag("--push", arguments.takes_pushes,
                    "Also accept rows by POST /v1/jobs/NAME/ops; needs --token-file");
   options
       .add("--token-file", arguments.token_file, "FILE",
            "File with an access token that every client must send")
       .input();
-  options.add_flag(
-      "--behind-proxy", arguments.behind_proxy,
-      "Allow an --address that other machines can reach; use this only behind a proxy that handles TLS");
-  options.add_flag("--poll", arguments.polls, "Poll for file changes, as on network file systems");
+  options.add_flag("--behind-proxy", arguments.behind_proxy,
+                   "Allow an --address that other machines can reach; use this option only behind a proxy "
+                   "that handles TLS");
+  options.add_flag("--poll", arguments.polls,
+                   "Poll for file changes, as is necessary on network file systems");
   options
       .add("--time-unit", arguments.time_unit, "UNIT",
            "Unit of times in CSV and Parquet: s, ms, us or ns (default s)")

@@ -257,7 +257,7 @@ std::vector<StepFault> find_hidden_faults(const std::vector<std::string>& fix,
   std::vector<StepFault> faults = faults_of(*analysis);
   for (StepFault& fault : faults)
     fault.verdict.sentence +=
-        " Another fault hides this one for now; the cost given here applies once the other is fixed.";
+        " Another fault hides this one for now; the cost given here applies once the other fault is fixed.";
   return faults;
 }
 

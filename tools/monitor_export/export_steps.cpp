@@ -135,7 +135,7 @@ Result<std::vector<ExportedJob>> exported_jobs(MonitorStore& store, const Monito
   }
   if (exported.empty() && !options.job.empty()) return no_such_job(jobs, options);
   if (steps == 0)
-    return Error{"none of these steps is stored; choose other steps, runs or times",
+    return Error{"contains none of the selected steps; choose other steps, runs or times",
                  {.file = options.database}};
   return exported;
 }

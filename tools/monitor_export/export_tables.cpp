@@ -156,7 +156,7 @@ Status refuse_repeated_steps(const std::vector<StepId>& steps) {
   for (const StepId id : steps) {
     if (!seen.insert(id.step).second)
       return Error{
-          fmt::format("step {} has rows from several runs; choose one with --run", id.step), {}, "trace"};
+          fmt::format("step {} has rows from several runs; choose a run with --run", id.step), {}, "trace"};
   }
   return Ok{};
 }
@@ -212,7 +212,7 @@ Result<OpTrace> exported_rows(MonitorStore& store, std::span<const ExportedJob> 
     if (steps.empty()) continue;
     if (!traced.empty())
       return Error{
-          fmt::format("jobs {} and {} both have rows, but a trace holds one job; choose one with --job",
+          fmt::format("jobs {} and {} both have rows, but a trace holds one job; choose a job with --job",
                       traced, job.info.name),
           {},
           "trace"};
@@ -225,8 +225,8 @@ Result<OpTrace> exported_rows(MonitorStore& store, std::span<const ExportedJob> 
   }
   if (trace.size() > 0) return trace;
   return Error{
-      "no rows of these steps are stored; the monitor keeps rows only of the latest steps and of steps at "
-      "which an incident opened",
+      "contains no rows of the selected steps; the monitor keeps rows only of the latest steps and of steps "
+      "at which an incident opened",
       {.file = database}};
 }
 

@@ -219,11 +219,11 @@ Status write_tables(MonitorStore& store, const std::vector<ExportedJob>& jobs,
                     const MonitorExportOptions& options, const CommandContext& context) {
   if (!options.table.empty()) {
     GOODPUT_TRY(const std::size_t rows, write_step_table(jobs, options.table));
-    context.print(fmt::format("{}: {} rows, one per step\n", options.table, rows));
+    context.print(fmt::format("{}: one row per step, {} in total\n", options.table, rows));
   }
   if (!options.workers.empty()) {
     GOODPUT_TRY(const std::size_t rows, write_worker_table(store, jobs, options.workers));
-    context.print(fmt::format("{}: {} rows, one per step and worker, from steps with a stored worker map\n",
+    context.print(fmt::format("{}: one row per worker and step with a stored worker map, {} in total\n",
                               options.workers, rows));
   }
   return Ok{};
@@ -242,18 +242,21 @@ Status check_outputs(const MonitorExportOptions& options, const CommandContext& 
 
 void add_export_options(Options& options, MonitorExportOptions& bound) {
   options.add("db", bound.database, "DB", "Database of a monitor, running or not").input().required();
-  options.add("--job", bound.job, "NAME", "Only this job (default: all)");
-  options.add("--steps", bound.steps, "LIST", "Only these steps, for example 12,20-23");
-  options.add("--run", bound.run, "N", "Only this run of the job, counted from 0");
+  options.add("--job", bound.job, "NAME", "Export only this job (default: all jobs)");
+  options.add("--steps", bound.steps, "LIST", "Export only these steps, for example 12,20-23");
+  options.add("--run", bound.run, "N", "Export only this run of the job, counted from 0 (default: all runs)");
   options.add("--from", bound.from, "TIME",
-              "Only steps from this time on: seconds since 1970, or UTC such as 2026-11-24T13:30:00Z");
-  options.add("--to", bound.to, "TIME", "Only steps up to this time");
-  options.add("--table", bound.table, "FILE", "Write one row per step, as .csv or .parquet").output();
+              "Export only steps from this time on: seconds since 1970, or UTC such as 2026-11-24T13:30:00Z");
+  options.add("--to", bound.to, "TIME", "Export only steps up to this time");
+  options.add("--table", bound.table, "FILE", "Write a table with one row per step, as .csv or .parquet")
+      .output();
   options
       .add("--workers", bound.workers, "FILE",
-           "Write one row per step and worker, as .csv or .parquet, for steps with a stored worker map")
+           "Write a table with one row per step and worker, as .csv or .parquet, for steps with a stored "
+           "worker map")
       .output();
-  options.add("--trace", bound.trace, "FILE", "Write the stored ops as a trace for goodput whatif").output();
+  options.add("--trace", bound.trace, "FILE", "Write the stored ops as a trace for 'goodput whatif'")
+      .output();
 }
 
 Result<ExitCode> run_export(const MonitorExportOptions& options, const CommandContext& context) {

@@ -69,7 +69,7 @@ std::string facts_html(const PageContext& context, const Incident& incident, std
 }
 
 std::string evidence_html(const Incident& incident) {
-  if (incident.evidence.empty()) return paragraph("", "No rule detects it any longer.");
+  if (incident.evidence.empty()) return paragraph("", "No rule detects this problem any longer.");
   HtmlTable table("Evidence of this incident",
                   {{"rule"}, {"finding"}, {"severity"}, {"since"}, {"still holds"}});
   for (const IncidentEvidence& evidence : incident.evidence) {
@@ -87,7 +87,7 @@ std::string fix_section(const Incident& incident) {
   for (const std::string& fix : incident.verdict.fix) fixes += fmt::format(" --fix \"{}\"", html_text(fix));
   return section_html(
       "fix", "How much would the fix gain?", Renewal::kOnce,
-      paragraph("", fmt::format("Save the rows of {} from its page, then run:",
+      paragraph("", fmt::format("Download the rows of {} from the page of that step, then run:",
                                 step_html(incident, incident.opened_at))) +
           fmt::format("<pre class=\"command\"><code>goodput whatif rows.csv.gz{}</code></pre>", fixes));
 }
@@ -101,12 +101,13 @@ struct ActionForm {
 };
 
 constexpr std::array kActionForms = {
-    ActionForm{IncidentAction::Kind::kAcknowledge, "Acknowledge", "Tells others that you are working on it."},
+    ActionForm{IncidentAction::Kind::kAcknowledge, "Acknowledge",
+               "Tells others that you are working on this incident."},
     ActionForm{IncidentAction::Kind::kMute, "Mute",
                "Sends no messages about this subject for the chosen time, even if the incident closes and "
                "opens again. The mute ends early if the incident becomes more severe."},
     ActionForm{IncidentAction::Kind::kEnd, "End",
-               "Closes it now. If a rule detects it again, a new incident opens."},
+               "Closes this incident now. If a rule detects the problem again, a new incident opens."},
 };
 
 constexpr std::array<std::pair<std::string_view, std::string_view>, 4> kMuteTimes = {

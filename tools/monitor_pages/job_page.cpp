@@ -239,21 +239,22 @@ Result<std::vector<PageFigure>> job_figures(PageContext& context, const ShownJob
   if (const StepDigest* latest = job.latest()) {
     const StepTotals& totals = latest->totals;
     figures.push_back({"S now", slowdown_text(totals.slowdown),
-                       fmt::format("mean of {} analyzed steps: {}", window, slowdown_text(job.slowdown))});
-    figures.push_back({"Waste", share_text(job.waste), fmt::format("mean of {} analyzed steps", window)});
+                       fmt::format("mean: {1} (analyzed steps: {0})", window, slowdown_text(job.slowdown))});
+    figures.push_back({"Waste", share_text(job.waste), fmt::format("mean (analyzed steps: {})", window)});
     figures.push_back({"Cost", cost_text(job.lost_s, job.usd_per_day),
                        fmt::format("{:.1f} GPU-hours per day on {} GPUs", job.gpu_hours_per_day,
                                    count_text(latest->gpus))});
     figures.push_back(
         {"Step time", seconds_text(totals.recorded_s), "ideal " + seconds_text(totals.ideal_s)});
     figures.push_back(
-        {"Late launches", slowdown_text(totals.launch_slowdown), "recorded time over replayed time"});
+        {"Late launches", slowdown_text(totals.launch_slowdown), "recorded time divided by replayed time"});
     GOODPUT_TRY(const SlowdownShape shape, window_shape(context, job));
-    figures.push_back({"Pattern", std::string(shape_text(shape)), fmt::format("{} analyzed steps", window)});
+    figures.push_back({"Pattern", std::string(shape_text(shape)), fmt::format("analyzed steps: {}", window)});
   }
   if (job.status) {
     if (job.status->lag_s)
-      figures.push_back({"Lag", seconds_text(*job.status->lag_s), "from the last row to the result"});
+      figures.push_back(
+          {"Lag", seconds_text(*job.status->lag_s), "from the last row of a step to its result"});
     figures.push_back({"Last row", ago_text(job.status->last_row_s, context.now_s),
                        fmt::format("{} not read yet", bytes_text(job.status->unread_bytes))});
   }
@@ -266,7 +267,7 @@ std::string counts_html(const ShownJob& job) {
                                  count_text(info.analysed), count_text(info.incomplete),
                                  count_text(info.refused), count_text(info.skipped), info.runs);
   if (job.status) {
-    text += fmt::format("; {} bad lines, {} late rows",
+    text += fmt::format("; bad lines: {}; late rows: {}",
                         count_text(static_cast<std::int64_t>(job.status->bad_lines)),
                         count_text(static_cast<std::int64_t>(job.status->late_rows)));
   }

@@ -71,12 +71,12 @@ std::optional<double> of_status(const ShownJob& job, double (*value)(const JobSt
 
 constexpr JobMetric kJobMetrics[] = {
     {"job_slowdown_ratio", "gauge",
-     "S of the latest analyzed step: its time divided by its time without stragglers.",
+     "Slowdown S of the latest analyzed step: step time divided by step time without stragglers.",
      [](const ShownJob& job) {
        return of_latest(job, [](const StepDigest& s) { return s.totals.slowdown; });
      }},
     {"job_waste_ratio", "gauge",
-     "Share of its time that the latest analyzed step lost to stragglers: 1 - 1/S.",
+     "Share of the time of the latest analyzed step that was lost to stragglers: 1 - 1/S.",
      [](const ShownJob& job) {
        return of_latest(job, [](const StepDigest& s) { return s.totals.waste(); });
      }},
@@ -86,7 +86,7 @@ constexpr JobMetric kJobMetrics[] = {
      "Mean share of time lost to stragglers in the last analyzed steps (--window).",
      [](const ShownJob& job) { return job.window.empty() ? std::nullopt : std::optional(job.waste); }},
     {"job_launch_slowdown_ratio", "gauge",
-     "Cost of late launches: recorded time divided by replayed time of the latest analyzed step.",
+     "Slowdown of the latest analyzed step by late launches: recorded time divided by replayed time.",
      [](const ShownJob& job) {
        return of_latest(job, [](const StepDigest& s) { return s.totals.launch_slowdown; });
      }},
@@ -103,9 +103,10 @@ constexpr JobMetric kJobMetrics[] = {
      [](const ShownJob& job) {
        return of_latest(job, [](const StepDigest& s) { return static_cast<double>(s.totals.id.step); });
      }},
-    {"job_runs", "gauge", "Runs of the job so far; a new run begins when the step number goes back.",
+    {"job_runs", "gauge",
+     "Number of runs of the job so far; a new run begins when the step number goes back.",
      [](const ShownJob& job) { return std::optional(static_cast<double>(job.info.runs)); }},
-    {"job_gpus", "gauge", "GPUs of the job.",
+    {"job_gpus", "gauge", "Number of GPUs of the job.",
      [](const ShownJob& job) {
        return of_latest(job, [](const StepDigest& s) { return static_cast<double>(s.gpus); });
      }},
@@ -117,10 +118,10 @@ constexpr JobMetric kJobMetrics[] = {
     {"job_lost_usd_per_day", "gauge",
      "US dollars lost per day at the mean waste of the last analyzed steps, if --gpu-hour-usd is given.",
      [](const ShownJob& job) { return job.usd_per_day; }},
-    {"job_open_incidents", "gauge", "Open incidents of the job, including muted ones.",
+    {"job_open_incidents", "gauge", "Number of open incidents of the job, including muted ones.",
      [](const ShownJob& job) { return std::optional(static_cast<double>(job.info.open_incidents)); }},
     {"job_worst_worker_slowdown_ratio", "gauge",
-     "Slowdown of the latest analyzed step that its worst worker alone causes.",
+     "Slowdown that the worst worker of the latest analyzed step alone causes.",
      [](const ShownJob& job) {
        return of_latest(job, [](const StepDigest& s) { return s.totals.worst_slowdown; });
      }},
@@ -132,20 +133,21 @@ constexpr JobMetric kJobMetrics[] = {
        const bool is_known = job.status && job.status->last_row_s > 0;
        return is_known ? std::optional(job.status->last_row_s) : std::nullopt;
      }},
-    {"job_unread_bytes", "gauge", "Bytes of the watched files that have not been read yet.",
+    {"job_unread_bytes", "gauge", "Number of bytes in the watched files that have not been read yet.",
      [](const ShownJob& job) {
        return of_status(job, [](const JobStatus& s) { return static_cast<double>(s.unread_bytes); });
      }},
-    {"job_bad_lines_total", "counter", "Lines that could not be read as rows, since the monitor started.",
+    {"job_bad_lines_total", "counter",
+     "Number of lines that could not be read as rows, since the monitor started.",
      [](const ShownJob& job) {
        return of_status(job, [](const JobStatus& s) { return static_cast<double>(s.bad_lines); });
      }},
     {"job_late_rows_total", "counter",
-     "Rows that arrived after their step was finished, since the monitor started.",
+     "Number of rows that arrived after their step was finished, since the monitor started.",
      [](const ShownJob& job) {
        return of_status(job, [](const JobStatus& s) { return static_cast<double>(s.late_rows); });
      }},
-    {"job_open_steps", "gauge", "Steps with some but not all of their rows.",
+    {"job_open_steps", "gauge", "Number of steps of which some but not all rows have arrived.",
      [](const ShownJob& job) {
        return of_status(job, [](const JobStatus& s) { return static_cast<double>(s.open_steps); });
      }},
@@ -165,10 +167,9 @@ void add_monitor(const PageContext& context, std::optional<std::uint64_t> store_
   text.sample(state.beat_s);
   text.family("ready", "gauge", "1 if the folders have been read and results can be stored, else 0.");
   text.sample(state.is_ready && state.problem.empty() ? 1 : 0);
-  text.family("undelivered_alert_messages", "gauge",
-              "Messages about incidents that have not been delivered yet.");
+  text.family("undelivered_alert_messages", "gauge", "Number of undelivered messages about incidents.");
   text.sample(static_cast<double>(state.undelivered));
-  text.family("spooled_bytes", "gauge", "Bytes that were pushed but have not been read yet.");
+  text.family("spooled_bytes", "gauge", "Number of pushed bytes that have not been read yet.");
   text.sample(static_cast<double>(state.spooled_bytes));
   if (!store_bytes) return;
   text.family("store_bytes", "gauge", "Size of the database in bytes.");
@@ -176,7 +177,7 @@ void add_monitor(const PageContext& context, std::optional<std::uint64_t> store_
 }
 
 void add_steps(std::span<const ShownJob> jobs, MetricsText& text) {
-  text.family("job_steps_total", "counter", "Steps of the job by status.");
+  text.family("job_steps_total", "counter", "Number of steps of the job by status.");
   for (const ShownJob& job : jobs) {
     const std::int64_t counts[] = {job.info.analysed, job.info.incomplete, job.info.refused,
                                    job.info.skipped};
@@ -200,9 +201,9 @@ void add_infos(std::span<const ShownJob> jobs, MetricsText& text) {
                     {"rank", worst.rank < 0 ? "" : fmt::format("{}", worst.rank)},
                     {"host", worst.host}});
   }
-  text.family(
-      "job_cause_gain_ratio", "gauge",
-      "Gain of the likely cause of the latest analyzed step: its time divided by its time with the fix.");
+  text.family("job_cause_gain_ratio", "gauge",
+              "Gain from fixing the likely cause of the latest analyzed step: step time divided by step time "
+              "with the fix.");
   for (const ShownJob& job : jobs) {
     if (job.latest() == nullptr || job.latest()->totals.cause.empty()) continue;
     text.sample(job.latest()->totals.gain, {{"job", job.info.name}, {"cause", job.latest()->totals.cause}});

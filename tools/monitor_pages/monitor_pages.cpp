@@ -336,9 +336,10 @@ Result<HttpResponse> MonitorPages::respond_with_file(PageContext& context, const
   if (found.empty()) return error_page(404, "There is no such step, or it is no longer stored.");
   if (found.front().ops > options_.most_timeline_ops) {
     return error_page(
-        413, fmt::format("The step has {} ops, too many for a browser. Write its rows with goodput "
-                         "monitor export --trace and make a timeline with goodput whatif --timeline.",
-                         found.front().ops));
+        413,
+        fmt::format("This step has {} ops, which is too many for a browser. Write its rows with 'goodput "
+                    "monitor export --trace' and make a timeline with 'goodput whatif --timeline'.",
+                    found.front().ops));
   }
   const std::unique_lock<std::mutex> turn = files_.enter();
   if (!turn.owns_lock()) {

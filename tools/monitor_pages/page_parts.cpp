@@ -79,9 +79,10 @@ std::string window_causes_html(const ShownJob& job) {
                    fix_html(cause.latest.fix)});
   }
   return table.html() +
-         paragraph("note",
-                   "Gain is the step time divided by the step time with the fix, averaged over the steps in "
-                   "which the cause is likely. The columns after it are from the latest of these steps.");
+         paragraph(
+             "note",
+             "Gain is the step time divided by the step time with the fix, averaged over the steps in which "
+             "the cause is likely. The columns to the right of the gain show the latest of these steps.");
 }
 
 std::string step_causes_html(std::string_view job, const StepResult& step) {
@@ -151,9 +152,9 @@ std::string_view condition_text(JobCondition condition) {
     case JobCondition::kIncomplete:
       return "latest step incomplete";
     case JobCondition::kBehind:
-      return "behind: steps are skipped";
+      return "behind (steps are skipped)";
     case JobCondition::kSilent:
-      return "silent: no rows are arriving";
+      return "silent (no rows are arriving)";
     case JobCondition::kUnwatched:
       return "not watched at the moment";
   }

@@ -91,7 +91,7 @@ std::string figures_of_step(const StepTotals& totals, const JobLayout& layout) {
         {"S", slowdown_text(totals.slowdown), "waste " + share_text(totals.waste())},
         {"Step time", seconds_text(totals.recorded_s), "ideal " + seconds_text(totals.ideal_s)},
         {"Lost", seconds_text(totals.lost_s()), fmt::format("on {} GPUs", count_text(layout.gpus()))},
-        {"Late launches", slowdown_text(totals.launch_slowdown), "recorded time over replayed time"},
+        {"Late launches", slowdown_text(totals.launch_slowdown), "recorded time divided by replayed time"},
         {"Replay error", share_text(totals.discrepancy), ""},
         {"Pattern", std::string(shape_text(totals.shape)), ""},
     };
@@ -101,7 +101,7 @@ std::string figures_of_step(const StepTotals& totals, const JobLayout& layout) {
                      totals.received_s > 0 && totals.finished_s > 0
                          ? seconds_text(std::max(0.0, totals.finished_s - totals.received_s))
                          : "–",
-                     "from its last row to the result"});
+                     "from the last row of the step to its result"});
   return figures_html(figures);
 }
 
@@ -123,7 +123,7 @@ std::string problem_of_step(const std::string& job, const StepResult& step) {
     html += fmt::format("<h2>{} worker{} with missing rows</h2>\n{}", step.missing.size(),
                         step.missing.size() == 1 ? "" : "s", table.html());
     if (step.missing.size() > kShown)
-      html += paragraph("note", fmt::format("The first {} are shown.", kShown));
+      html += paragraph("note", fmt::format("Only the first {} are shown.", kShown));
   }
   return html;
 }
@@ -143,15 +143,13 @@ Result<std::string> files_html(PageContext& context, const std::string& job, con
   GOODPUT_TRY(const std::vector<StepId> with_rows, context.store.steps_with_rows(job));
   if (std::ranges::find(with_rows, id) == with_rows.end())
     return html + paragraph("",
-                            "Its rows are no longer stored. The monitor keeps rows only of the latest steps "
-                            "and of steps at which an incident opened.");
+                            "The rows of this step are no longer stored. The monitor keeps rows only of the "
+                            "latest steps and of steps at which an incident opened.");
   if (step.totals.ops > context.options.most_timeline_ops) {
-    return html +
-           paragraph(
-               "", fmt::format("Its {} ops are too many for a browser. Write them with <code>goodput monitor "
-                               "export --trace</code> and make a timeline with <code>goodput whatif "
-                               "--timeline</code>.",
-                               count_text(step.totals.ops)));
+    return html + paragraph("", fmt::format("This step has {} ops, which is too many for a browser. Write "
+                                            "its rows with <code>goodput monitor export --trace</code> and "
+                                            "make a timeline with <code>goodput whatif --timeline</code>.",
+                                            count_text(step.totals.ops)));
   }
   return html +
          paragraph("", fmt::format("{} for ui.perfetto.dev or chrome://tracing.",

@@ -45,7 +45,7 @@ std::string history_html(const std::string& job, const WorkerPlace& worker,
 std::string newest_html(const std::string& job, const std::vector<WorkerPoint>& history) {
   constexpr std::size_t kShown = 30;
   HtmlTable table("Newest steps of this worker",
-                  {{"step"}, {"started"}, {"slowdown from this worker alone", ColumnKind::kNumber}});
+                  {{"step"}, {"started"}, {"slowdown caused by this worker alone", ColumnKind::kNumber}});
   for (std::size_t i = 0; i < std::min(kShown, history.size()); ++i) {
     const WorkerPoint& point = history[history.size() - 1 - i];
     table.add_row({link_html(step_link(job, point.id), fmt::format("step {}", point.id.step)),
@@ -65,7 +65,7 @@ std::vector<PageFigure> worker_figures(const WorkerPlace& worker, const std::vec
   if (known.empty()) return figures;
   double sum = 0;
   for (const double slowdown : known) sum += slowdown;
-  figures.push_back({"Slowdown now", slowdown_text(known.back()), "of the job, from this worker alone"});
+  figures.push_back({"Slowdown now", slowdown_text(known.back()), "caused by this worker alone"});
   figures.push_back({"Mean", slowdown_text(sum / static_cast<double>(known.size())),
                      fmt::format("over {} steps", known.size())});
   figures.push_back({"Worst", slowdown_text(*std::ranges::max_element(known)), ""});

@@ -134,8 +134,8 @@ Result<Content> content_of(StoreConnection& connection) {
     return Error{"is a database of another program; use another file", {.file = connection.path()}};
   if (version == kSchemaVersion) return Content::kMonitor;
   if (version == kAlertsSchema) return Content::kAlerts;
-  return Error{fmt::format("has schema {}, but this goodput supports only {} and {}; use the goodput that "
-                           "wrote it, or a newer one",
+  return Error{fmt::format("has schema version {}, but this goodput supports only versions {} and {}; use "
+                           "the goodput that wrote this file, or a newer one",
                            version, kAlertsSchema, kSchemaVersion),
                {.file = connection.path()}};
 }

@@ -11,7 +11,7 @@ namespace goodput {
 namespace {
 
 constexpr std::size_t kDeepestNesting = 64;
-constexpr std::string_view kWanted = "expected a result that a command wrote with --json";
+constexpr std::string_view kWanted = "expected a result that a goodput command wrote with --json";
 
 // Not within a character of several bytes: 0b10xxxxxx goes on with one.
 std::size_t cut_before(std::string_view text, std::size_t most) {
@@ -121,9 +121,10 @@ Status check_schema(const std::string& schema) {
     return Error{
         fmt::format("has the schema {}, which is not a goodput schema; {}", in_quotes(schema), kWanted)};
   if (schema.substr(slash + 1) != "1")
-    return Error{fmt::format(
-        "has schema {}, but this goodput reads only version 1 of it; use the goodput version that wrote it",
-        in_quotes(schema))};
+    return Error{
+        fmt::format("has schema {}, but this goodput reads only version 1 of this schema; use the goodput "
+                    "version that wrote the result",
+                    in_quotes(schema))};
   return Ok{};
 }
 

@@ -38,23 +38,25 @@ class PlacementCommand final : public Command {
  public:
   void configure(Options& options) override {
     options.add("--nodes", options_.nodes, "N", "Number of nodes; a node fails as a whole").required();
-    options.add("--slots", options_.slots, "C", "Expert slots per node, for each layer").required();
+    options.add("--slots", options_.slots, "C", "Number of expert slots per node in each layer").required();
     options.add("--experts", options_.experts, "E",
-                "Experts per layer, equally loaded unless --loads or --replicas is given");
+                "Number of experts per layer, equally loaded unless --loads or --replicas is given");
     options.add("--gpus-per-node", options_.gpus_per_node, "G",
-                "GPUs that share the slots of a node (default 1)");
+                "Number of GPUs that share the slots of a node (default 1)");
     options
         .add("--loads", options_.loads, "FILE|LIST",
-             "Tokens of each expert: a list such as 400,300,20, or a routing trace (CSV, SmartMoE logs)")
+             "Number of tokens per expert: a list such as 400,300,20, or a routing trace (CSV or SmartMoE "
+             "logs)")
         .input();
     options.add("--iteration", options_.iteration, "I",
-                "Iteration of the routing trace, or the last one recorded before it (default: the last)");
+                "Iteration of the routing trace to use; if it was not recorded, the latest one before it "
+                "(default: the last)");
     options.add("--layers", options_.layers, "LIST",
                 "Layers of the routing trace, for example 0-11 (default: all)");
     options.add("--top", options_.top, "E",
                 "Use only the E most loaded experts of each layer of the routing trace");
     options.add("--replicas", options_.replicas, "LIST",
-                "Number of replicas of each expert, instead of loads and an allocation");
+                "List of the number of replicas of each expert, if they are not derived from loads");
     options.add("--min-replicas", options_.min_replicas, "F",
                 "Minimum number of replicas of each expert (default 2; lowered if they do not fit)");
     options
@@ -66,7 +68,8 @@ class PlacementCommand final : public Command {
              "Rule for where replicas go: best (default), mro (Lazarus), spread, compact or eplb (DeepSeek)")
         .one_of(kPlacementRuleNames);
     options.add("--failures", options_.failures, "LIST",
-                "Numbers of nodes that fail at once (default: 1-6, or up to N)");
+                "List of numbers of nodes that fail together, for example 1-4,8 (default: 1-6, or 1-N if N "
+                "is less than 6)");
   }
 
   Result<ExitCode> run(const CommandContext& context) override {

@@ -50,7 +50,8 @@ std::vector<std::int32_t> first_numbers(std::size_t count) {
 
 Status check_experts(const PlacementOptions& options, std::size_t experts, std::string_view source) {
   if (!options.experts || *options.experts == static_cast<std::int64_t>(experts)) return Ok{};
-  return Error{fmt::format("--experts is {}, but {} has {}", *options.experts, source, experts)};
+  return Error{fmt::format("--experts is {}, but the number of experts in {} is {}", *options.experts, source,
+                           experts)};
 }
 
 // ---- Where the layers come from.
@@ -87,18 +88,20 @@ Result<std::size_t> find_iteration(const RoutingTrace& trace, const PlacementOpt
   if (!options.iteration) {
     const std::size_t last = trace.iterations().size() - 1;
     if (last > 0) {
-      notes.push_back(fmt::format("using iteration {}, the last of {}; choose another with --iteration",
-                                  trace.iterations().back(), trace.iterations().size()));
+      notes.push_back(
+          fmt::format("using iteration {}, the last of {} recorded; choose another with --iteration",
+                      trace.iterations().back(), trace.iterations().size()));
     }
     return last;
   }
   const std::int64_t first = trace.iterations().front();
   if (*options.iteration < first) {
-    return Error{fmt::format("--iteration is {}, but the trace begins at {}", *options.iteration, first)};
+    return Error{
+        fmt::format("--iteration is {}, but the trace begins at iteration {}", *options.iteration, first)};
   }
   const std::size_t at = trace.index_at(*options.iteration);
   if (trace.iterations()[at] != *options.iteration) {
-    notes.push_back(fmt::format("iteration {} was not recorded; using {}, the latest before it",
+    notes.push_back(fmt::format("iteration {} was not recorded; using iteration {}, the latest one before it",
                                 *options.iteration, trace.iterations()[at]));
   }
   return at;
@@ -111,7 +114,7 @@ Result<std::vector<RequestedLayer>> traced_loads(const PlacementOptions& options
   GOODPUT_TRY(const std::vector<std::size_t> layers, find_layers(trace, options.layers));
   const std::int64_t top = options.top.value_or(trace.experts());
   if (top < 1 || top > trace.experts()) {
-    return Error{fmt::format("--top must be a number from 1 to {}, the number of experts per layer, not {}",
+    return Error{fmt::format("--top must be a number from 1 to {} (the number of experts per layer), not {}",
                              trace.experts(), top)};
   }
   GOODPUT_TRY_STATUS(
@@ -140,7 +143,7 @@ Status check_sources(const PlacementOptions& options) {
                                                          {"--layers", !options.layers.empty()},
                                                          {"--top", options.top.has_value()}};
   for (const auto& [option, given] : of_traces) {
-    if (given) return Error{fmt::format("{} applies to a routing trace; name one with --loads", option)};
+    if (given) return Error{fmt::format("{} applies only to a routing trace; name one with --loads", option)};
   }
   return Ok{};
 }

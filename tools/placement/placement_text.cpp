@@ -77,7 +77,7 @@ std::string survival_curve(const PlacementReport& report) {
     const double bound = report.bound[static_cast<std::size_t>(s.failures)];
     text += fmt::format("{:>10}  {:>7.3f} % {:<{}}", s.failures, 100 * s.probability, bar, kBarWidth);
     if (s.method == SurvivalMethod::kMonteCarlo) {
-      text += fmt::format(" 95 %: {:.3f} to {:.3f}", 100 * s.low, 100 * s.high);
+      text += fmt::format(" 95 % confidence: {:.3f} to {:.3f}", 100 * s.low, 100 * s.high);
     } else if (s.probability < bound - 5e-6) {
       text += fmt::format(" bound {:.3f} %", 100 * bound);
     }

@@ -99,9 +99,10 @@ ClosestOption closest_option(const Contenders& contenders, const PlanQuestion& q
             "no choice stays within the budget; the cheapest one " + dear_text(question, *best)};
   }
   const Closeness* in_budget = soonest(all, /*of_those_in_budget=*/true);
-  return {in_time->contender, fmt::format("no choice meets both deadline and budget; the cheapest one that "
-                                          "meets the deadline {}; the closest one within the budget {}",
-                                          dear_text(question, *in_time), late_text(question, *in_budget))};
+  return {in_time->contender,
+          fmt::format("no choice meets both deadline and budget. The cheapest choice that meets the deadline "
+                      "{}. The closest choice within the budget {}",
+                      dear_text(question, *in_time), late_text(question, *in_budget))};
 }
 
 }  // namespace goodput

@@ -39,31 +39,34 @@ struct QuestionOption {
   std::string_view former_option{};  // its name before
 };
 constexpr QuestionOption kQuestionOptions[] = {
-    {"--model", "MODEL", "Model to train: a name from goodput list models, or a file"},
-    {"--cluster", "CLUSTER", "Cluster to train on: a name from goodput list clusters, or a file"},
-    {"--stack", "STACK", "Software stack: a name from goodput list stacks, or a file"},
+    {"--model", "MODEL", "Model to train: a name from 'goodput list models', or a file"},
+    {"--cluster", "CLUSTER", "Cluster to train on: a name from 'goodput list clusters', or a file"},
+    {"--stack", "STACK", "Software stack: a name from 'goodput list stacks', or a file"},
     {"--gpus", "N", "Exact number of GPUs that train; spares are extra"},
-    {"--tokens", "N", "Tokens to train on, for example 1e12 or 15T"},
-    {"--batch", "N", "Sequences per step"},
-    {"--sequence-length", "N", "Tokens per sequence"},
-    {"--usd-per-node-hour", "USD", "Price per node-hour, for each billed node"},
+    {"--tokens", "N", "Number of tokens to train on, for example 1e12 or 15T"},
+    {"--batch", "N", "Number of sequences per step (global batch size)"},
+    {"--sequence-length", "N", "Number of tokens per sequence"},
+    {"--usd-per-node-hour", "USD", "Price in USD per node-hour of each billed node"},
     {"--billing", "held|reserved",
-     "What is paid for: all nodes and spares from start to end (reserved, default), or nodes only while held "
-     "(held)"},
-    {"--failures", "NAME", "Node failures: a name from goodput list failure-presets, or a JSON object"},
-    {"--storage-gb-per-s", "N", "Rate at which all nodes together write and read checkpoints"},
+     "Which nodes are billed: all nodes and spares from start to end (reserved, default), or nodes only "
+     "while the job holds them (held)"},
+    {"--failures", "NAME", "Node failures: a name from 'goodput list failure-presets', or a JSON object"},
+    {"--storage-gb-per-s", "N", "Rate at which all nodes together write and read checkpoints, in GB/s"},
     {"--storage-duty", "SHARE",
-     "Maximum share of the time that checkpoints may keep storage busy (default 25%)"},
-    {"--usd-per-tb-written", "USD", "Price per terabyte that checkpoints write to storage (default 0)"},
+     "Maximum fraction of the time that storage may be busy with checkpoints (default 25%)"},
+    {"--usd-per-tb-written", "USD",
+     "Price in USD per terabyte that checkpoints write to storage (default 0)"},
     {"--detect-s", "S", "Seconds until the loss of a node is detected"},
     {"--startup-s", "S", "Seconds to start all processes, before state is loaded"},
     {"--swap-s", "S", "Seconds for a running spare to replace a lost node"},
     {"--deadline", "TIME@P", "Deadline and the probability of meeting it, for example 14d@95%"},
     {"--budget", "USD[@P]",
-     "Budget for the mean cost, for example 700k, or for the cost of a share of runs, for example 700k@95%"},
-    {"--objective", "NAME", "What to optimize: cost (default), jct, goodput or usd_per_token"},
+     "Budget in USD: a limit on the mean cost, for example 700k, or a limit that a share of runs must keep, "
+     "for example 700k@95%"},
+    {"--objective", "NAME",
+     "What to optimize: cost (default), jct (job completion time), goodput or usd_per_token"},
     {"--memory-margin", "SHARE", "Share of GPU memory that plans must leave free (default 10%)"},
-    {"--spares", "LIST", "Numbers of spare nodes to try (default 0,1,2,3,4,6,8)"},
+    {"--spares", "LIST", "List of numbers of spare nodes to try (default 0,1,2,3,4,6,8)"},
     {"--plans", "N",
      "Number of plans to simulate: the fastest ones whose replicas use different numbers of GPUs"},
     {"--max-trials", "N", "Maximum number of trials for choices that are hard to tell apart (default 1024)",
@@ -108,7 +111,7 @@ std::string_view phase_name(PlanPhase phase) {
     case PlanPhase::kSensitivity:
       break;
   }
-  return "testing how sensitive the answer is";
+  return "testing how sensitive the answer is to the inputs";
 }
 
 class PlanCommand final : public Command {
@@ -116,8 +119,8 @@ class PlanCommand final : public Command {
   void configure(Options& options) override {
     options
         .add("question", file_, "QUESTION",
-             "Question: a name from goodput list questions, or a file; options override it, or replace it if "
-             "it is left out")
+             "Question to answer: a name from 'goodput list questions', or a file (default: a question made "
+             "from the options); options override the values in the question")
         .listed("questions");
     values_.resize(std::size(kQuestionOptions));
     for (std::size_t i = 0; i < values_.size(); ++i) {
@@ -138,11 +141,13 @@ class PlanCommand final : public Command {
         .one_value_each();
     options.add_flag("--no-sensitivity", no_sensitivity_, "Skip the sensitivity analysis of the answer");
     options.add("--budget-s", budget_s_, "S",
-                "Stop after about S seconds with the trials so far; the result then depends on the machine");
+                "Stop after about S seconds and use the trials run so far; the result then depends on how "
+                "fast the machine is");
 
     options
         .add("--out", folder_, "DIR",
-             "Write the best plan and its scenario to this folder, for plan-step and simulate")
+             "Write the best plan and a scenario for it to this folder, for 'goodput plan-step' and 'goodput "
+             "simulate'")
         .folder();
   }
 

@@ -97,7 +97,7 @@ std::string nodes_text(const PlanOption& option, const PlanQuestion& question) {
   }
   const std::int32_t train = question.train_nodes();
   const bool grows = option.training_nodes && option.training_nodes->mean > train + 0.05;
-  if (grows) return text + fmt::format(": all may train, {:.1f} do on average", option.training_nodes->mean);
+  if (grows) return text + fmt::format(": all can train; {:.1f} do on average", option.training_nodes->mean);
   if (option.choice.spares == 0) return text + ": all train, no spares";
   return text + fmt::format(": {} train, {} {}", train, option.choice.spares,
                             option.choice.spares == 1 ? "is a spare" : "are spares");
@@ -316,7 +316,7 @@ std::string inputs_table(const Sensitivity& sensitivity, Objective objective) {
 std::string sensitivity_text(const Sensitivity& sensitivity, Objective objective) {
   if (sensitivity.inputs.empty() && sensitivity.left_out.empty()) return "";
   std::string text =
-      fmt::format("Sensitivity of the answer to its inputs, least certain inputs first ({} trials each)\n{}",
+      fmt::format("How much each input changes the result, least certain inputs first ({} trials each)\n{}",
                   sensitivity.trials, inputs_table(sensitivity, objective));
   for (const InputSensitivity& input : sensitivity.inputs) {
     if (input.value == 0 && !input.shifts.empty() && input.shifts.front().instead) {
@@ -324,7 +324,7 @@ std::string sensitivity_text(const Sensitivity& sensitivity, Objective objective
                           rival_text(sensitivity.rivals[*input.shifts.front().instead]));
     }
     for (const BreakEven& even : input.break_evens) {
-      text += fmt::format("If {} is {} {} ({} to {}), {} is better.\n", input.input,
+      text += fmt::format("If {} is {} {} (95 % confidence: {} to {}), {} is better.\n", input.input,
                           even.factor < 1 ? "below" : "above", value_text(input, even.value),
                           bare_value_text(input, even.interval[0]), bare_value_text(input, even.interval[1]),
                           rival_text(sensitivity.rivals[even.instead]));
@@ -378,12 +378,13 @@ std::string prediction_text(const PlanAnswer& answer, const TrainingPlan& plan) 
 
 std::string search_text(const PlanAnswer& answer) {
   const PlanSearch& search = answer.search;
-  std::string text = fmt::format("Parallel plans: {} considered, {} timed, {} ruled out by a bound",
-                                 search.candidates, search.timed, search.pruned);
+  std::string text =
+      fmt::format("Parallel plans: {} considered, {} timed, {} ruled out by a bound on the step time",
+                  search.candidates, search.timed, search.pruned);
   text += search.rejected.empty() ? "\n" : "; rejected:\n" + counts_text(search.rejected);
   if (!search.best.empty()) {
     const RankedPlan& fastest = search.best.front();
-    text += fmt::format("  fastest: {}; {} per step, MFU {:.1f} %, {:.1f} of {:.1f} GiB\n",
+    text += fmt::format("  fastest: {}; {} per step, MFU {:.1f} %, {:.1f} of {:.1f} GiB of GPU memory\n",
                         plan_name(fastest.parallel), duration_text(to_seconds(fastest.step)),
                         100 * fastest.mfu, in_gib(fastest.memory), in_gib(fastest.available));
   }

@@ -36,16 +36,22 @@ class FitStepsCommand final : public Command {
         .required();
     options
         .add("--stack", stack_, "STACK",
-             "Software stack that was measured, as a starting point: a name or a file")
+             "Software stack of the measured steps, the starting point of the fit: a name from 'goodput list "
+             "stacks', or a file")
         .listed("stacks")
         .required();
     options.add("--out", out_, "FILE.json", "Write the fitted software stack to this file")
         .output()
         .required();
-    options.add("--plan", plan_, "PLAN", "Plan that sets what the columns do not").listed("plans");
+    options
+        .add("--plan", plan_, "PLAN",
+             "Plan that sets the keys for which the CSV has no column: a name from 'goodput list plans', or "
+             "a file")
+        .listed("plans");
     options
         .add("--parameter", parameters_, "NAME",
-             "Fit this parameter; repeatable, at most 4 (default: those that the steps depend on most)")
+             "Fit this parameter; repeatable, at most 4 (default: the parameters that step times depend on "
+             "most)")
         .one_value_each()
         .one_of(kFitParameterNames);
   }

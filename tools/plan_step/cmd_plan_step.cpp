@@ -35,18 +35,22 @@ constexpr std::string_view kGranularityNames[] = {"ops", "layers"};
 class PlanStepCommand final : public Command {
  public:
   void configure(Options& options) override {
-    options.add("plan", plan_path_, "PLAN", "Plan: a name from goodput list plans, or a file")
+    options.add("plan", plan_path_, "PLAN", "Plan: a name from 'goodput list plans', or a file")
         .listed("plans")
         .required();
-    options.add("--stack", stack_, "STACK", "Software stack to use instead of the plan's: a name or a file")
+    options
+        .add("--stack", stack_, "STACK",
+             "Software stack to use instead of the plan's: a name from 'goodput list stacks', or a file")
         .listed("stacks");
     options
         .add("--batch", batch_path_, "ROWS.csv",
-             "Predict each row of a CSV of sizes and parallelism, and print it with predicted_ms appended")
+             "Predict the step time for each row of a CSV of sizes and parallelism, and print the CSV with a "
+             "column predicted_ms appended")
         .input();
     options
         .add("--granularity", granularity_, "NAME",
-             "Predict passes layer by layer (\"layers\", default) or as a whole (\"ops\")")
+             "Predict forward and backward passes layer by layer (\"layers\", default) or as a whole "
+             "(\"ops\")")
         .one_of(kGranularityNames);
     options.add_flag("--contention", contention_,
                      "Also simulate the step event by event, with concurrent transfers sharing NICs");

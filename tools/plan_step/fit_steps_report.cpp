@@ -115,8 +115,8 @@ std::vector<LeftOutRows> left_out_rows(const FitStepsResult& result) {
 std::string fit_steps_text(const FitStepsResult& result) {
   const StackFit& fit = result.fit;
   std::string text = fmt::format(
-      "The fitted stack is off by {:.1f} % on these {} steps ({} was off by {:.1f} %), and by {:.1f} % on "
-      "steps it has not seen.\n",
+      "The fitted software stack is off by {:.1f} % on these {} steps ({} was off by {:.1f} %), and by "
+      "{:.1f} % on steps left out of the fit.\n",
       100 * mean_error(result, fit.after), result.steps.size() - fit.bad_rows.size(), result.base.name,
       100 * mean_error(result, fit.before), 100 * mean_error(result, result.left_out));
   text += bad_rows_text(result);

@@ -26,7 +26,7 @@ SimDuration scaled(SimDuration duration, double factor) {
 
 std::string stack_text(const SoftwareStack& stack) {
   if (stack.name == kDefaultStack) {
-    return "Software stack: default, not a specific one (see goodput list stacks and --stack)";
+    return "Software stack: default, not a specific one (see 'goodput list stacks' and --stack)";
   }
   return fmt::format("Software stack: {}{}", stack.name,
                      stack.release.empty() ? "" : fmt::format(" (numbers from release {})", stack.release));
@@ -85,7 +85,7 @@ std::string plan_step_text(const PlanStepResult& result) {
        duration_text(scaled(report.step, range.high)), range.basis);
   line("  MFU                    {:>11.1f}%   HFU {:.1f}% (with recomputation and masked scores), of {} peak",
        100 * report.mfu, 100 * report.hfu, precision_text(plan.parallel));
-  line("  bubble                 {:>11.1f}%   idle stages, if communication took no time",
+  line("  bubble                 {:>11.1f}%   idle time of stages, if communication took no time",
        100 * report.bubble);
   line("  exposed communication  {:>12}   {:.1f} % of the step", duration_text(report.exposed_communication),
        100 * to_seconds(report.exposed_communication) / total);

@@ -40,8 +40,8 @@ Result<std::string> read_text(const std::string& file) {
   std::error_code failed;
   if (std::filesystem::is_directory(file, failed))
     return Error{"is a directory; name a file", {.file = file}};
-  const Error too_large{fmt::format("is larger than {} MiB, too large for a page", kLargestResult >> 20),
-                        {.file = file}};
+  const Error too_large{
+      fmt::format("is larger than {} MiB, too large for an HTML page", kLargestResult >> 20), {.file = file}};
   const std::uintmax_t size = std::filesystem::file_size(file, failed);  // a pipe has none
   if (!failed && size > kLargestResult) return too_large;
   const std::unique_ptr<std::FILE, CloseResultFile> stream(std::fopen(file.c_str(), "rb"));
@@ -75,8 +75,8 @@ class ReportCommand final : public Command {
   void configure(Options& options) override {
     options
         .add("results", paths_, "RESULT.json...",
-             "Results that commands wrote with --json; several become sections of one page, which compares "
-             "results of the same kind")
+             "JSON results that commands wrote with --json; each becomes a section of the page, and results "
+             "of the same kind are compared")
         .input()
         .required();
     options.add("--out", out_path_, "FILE.html", "HTML page to write (- for stdout)").output().required();
@@ -84,9 +84,9 @@ class ReportCommand final : public Command {
 
   Result<ExitCode> run(const CommandContext& context) override {
     if (!context.options.report_path.empty())
-      return Error{"--report does not apply to goodput report; give the page to write with --out"};
+      return Error{"--report does not apply to `goodput report`; name the HTML page to write with --out"};
     if (out_path_ == "-" && context.options.json_on_stdout())
-      return Error{"is given for both --out and --json; name two files", {.file = "stdout"}};
+      return Error{"is given for both --out and --json; name two different files", {.file = "stdout"}};
     GOODPUT_TRY_STATUS(check_file_roles(paths_, {{"--out", out_path_}}, context));
     GOODPUT_TRY(const std::vector<PageResult> results, read_results());
     const std::string page = page_html(results);
@@ -107,8 +107,8 @@ class ReportCommand final : public Command {
       GOODPUT_TRY(PageResult result, read_result_file(path, paths_.size() > 1 ? path : ""));
       size += result.json.size();
       if (size > kLargestPage)
-        return Error{fmt::format("the results up to this one are larger than {} MiB, too much for one page; "
-                                 "make several pages",
+        return Error{fmt::format("the results up to and including this file are larger than {} MiB in total, "
+                                 "too much for one HTML page; make several pages",
                                  kLargestPage >> 20),
                      {.file = path}};
       results.push_back(std::move(result));
@@ -141,7 +141,7 @@ class ReportCommand final : public Command {
 
 CommandInfo command_report() {
   return {.name = "report",
-          .summary = "Make one HTML page of the results of other commands",
+          .summary = "Make one HTML page from the results of other commands",
           .example =
               "goodput report result.json --out page.html\n"
               "goodput report before.json after.json --out compared.html",

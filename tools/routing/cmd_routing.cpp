@@ -205,7 +205,7 @@ Result<RoutingQuestion> make_question(const RoutingTrace& trace, const InfoOptio
   if (options.iteration) question.iteration = trace.index_at(*options.iteration);
   if (!options.top) return question;
   if (*options.top < 1 || *options.top > trace.experts()) {
-    return Error{fmt::format("--top must be a number from 1 to {}, the number of experts per layer, not {}",
+    return Error{fmt::format("--top must be a number from 1 to {} (the number of experts per layer), not {}",
                              trace.experts(), *options.top)};
   }
   question.top = static_cast<std::size_t>(*options.top);
@@ -326,14 +326,15 @@ class RoutingCommand final : public Command {
     info_options_ =
         options.add_subcommand("info", "Show how unevenly experts are loaded, and how fast that changes");
     info_options_
-        ->add("files", info_.paths, "FILE...", "Files of one routing trace (see goodput list formats)")
+        ->add("files", info_.paths, "FILE...", "Files of one routing trace (see 'goodput list formats')")
         .input()
         .required();
     info_options_->add("--layers", info_.layers, "LIST", "Use only these layers, for example 0-11");
-    info_options_->add(
-        "--iteration", info_.iteration, "I",
-        "Show each layer at the latest row recorded at or before I (default: the mean of all)");
-    info_options_->add("--top", info_.top, "E", "Also show max/mean of each layer's E most loaded experts");
+    info_options_->add("--iteration", info_.iteration, "I",
+                       "Show each layer at iteration I; if it was not recorded, at the latest one before it "
+                       "(default: the mean of all iterations)");
+    info_options_->add("--top", info_.top, "E",
+                       "Also show the max/mean load of the E most loaded experts of each layer");
     Options synth =
         options.add_subcommand("synth", "Generate a routing trace with the statistics of a recorded one");
     configure_synth(synth);
@@ -347,7 +348,7 @@ class RoutingCommand final : public Command {
   void configure_synth(Options& options) {
     options
         .add("config", synth_.config_path, "MODEL",
-             "Statistics of the trace: a name from goodput list routing-models, or a file")
+             "Statistics of the trace: a name from 'goodput list routing-models', or a file")
         .listed("routing-models")
         .required();
     options
@@ -355,12 +356,12 @@ class RoutingCommand final : public Command {
              "Trace to write; its extension sets the format (- for stdout, as wide_csv)")
         .output()
         .required();
-    options.add("--to", synth_.to, "NAME", "Format of the trace (see goodput list formats)")
+    options.add("--to", synth_.to, "NAME", "Format of the trace (see 'goodput list formats')")
         .one_of(names_of(routing_formats()));
     options.add("--iterations", synth_.iterations, "N",
                 "Number of recorded iterations (default: as in MODEL)");
     options.add("--interval", synth_.interval, "N",
-                "Interval between recorded iterations (default: as in MODEL)");
+                "Number of iterations from one recorded iteration to the next (default: as in MODEL)");
     options.add("--layers", synth_.layers, "N", "Number of MoE layers (default: as in MODEL)");
     options.add("--experts", synth_.experts, "N", "Number of experts per layer (default: as in MODEL)");
   }
@@ -374,7 +375,7 @@ class RoutingCommand final : public Command {
 
 CommandInfo command_routing() {
   return {.name = "routing",
-          .summary = "Show how unevenly a router loads its experts, or generate such routing traces",
+          .summary = "Show how unevenly a router loads the experts, or generate routing traces",
           .example =
               "goodput routing info loads.csv.gz --layers 0-11 --top 8 --iteration 201\n"
               "goodput routing synth smartmoe-like --out loads.csv.gz --seed 1",

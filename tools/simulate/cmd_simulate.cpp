@@ -59,27 +59,26 @@ class SimulateCommand final : public Command {
   void configure(Options& options) override {
     options
         .add("scenario", scenario_path_, "SCENARIO",
-             "Scenario: a name from goodput list scenarios, or a file")
+             "Scenario: a name from 'goodput list scenarios', or a file")
         .listed("scenarios")
         .required();
     options
         .add("--policy", policies_, "NAME", "Run only this policy of the scenario; repeatable (default: all)")
         .one_value_each();
     commands_.configure(options);
-    options.add("--trials", trials_, "N",
-                "Trials per policy, each with different failures (default: the scenario's)");
     options.add(
-        "--first-trial", first_trial_, "K",
-        "Number of the first trial (default 0); trial K has the same result whichever trial is first");
+        "--trials", trials_, "N",
+        "Number of trials per policy, each with different failures (default: the number in the scenario)");
+    options.add("--first-trial", first_trial_, "K",
+                "Index of the first trial (default 0); the result of a trial depends only on its index");
     options
         .add(
             "--set", changes_, "POINTER=VALUE",
             "Change a value of the scenario, for example /failures/every_s=600; repeatable, applied in order")
         .one_value_each();
-    options.add(
-        "--compare", compared_, "A,B",
-        "Report which of two policies does better on the same failures, or how many more trials it takes "
-        "to tell");
+    options.add("--compare", compared_, "A,B",
+                "Report which of two policies is better on the same failures, or how many more trials are "
+                "needed to decide");
     options.add("--metric", metric_, "NAME",
                 fmt::format("Metric for --compare (default samples_per_hour): {}",
                             fmt::join(names_of(kTrialMetrics), ", ")));
@@ -173,9 +172,9 @@ class SimulateCommand final : public Command {
     }
     std::vector<std::string_view> names;
     for (const ScenarioPolicy& policy : scenario.policies) names.push_back(policy.name);
-    return Error{
-        fmt::format("--compare {}: must be two different policies of this run, separated by a comma: {}",
-                    on_one_line(compared_), fmt::join(names, ", "))};
+    return Error{fmt::format(
+        "--compare {}: must be two different policies, separated by a comma; the policies of this run are {}",
+        on_one_line(compared_), fmt::join(names, ", "))};
   }
   [[nodiscard]] Result<TrialMetric> compared_metric() const {
     if (metric_.empty()) return TrialMetric::kSamplesPerHour;

@@ -42,10 +42,9 @@ Result<PolicyCommand> parse_command(const std::string& text) {
 
 void PolicyCommandOptions::configure(Options& options) {
   options
-      .add(
-          "--policy-command", commands, "NAME=COMMAND",
-          "Also run your own policy: a program that answers lines of JSON, started with /bin/sh; it gets the "
-          "options that the scenario has under NAME; repeatable")
+      .add("--policy-command", commands, "NAME=COMMAND",
+           "Also run your own policy: a command for /bin/sh that starts a program which answers lines of "
+           "JSON; the program gets the options of policy NAME in the scenario; repeatable")
       .one_value_each();
   options.add("--policy-timeout-s", timeout_s, "SECONDS",
               "Time limit for each answer of a --policy-command program (default 10)");

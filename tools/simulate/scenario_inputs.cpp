@@ -49,7 +49,8 @@ Result<std::vector<std::size_t>> select_layers(const Scenario& scenario, const R
   if (list.empty()) layers->resize(std::min(layers->size(), wanted));
   if (layers->size() == wanted) return layers;
   return at_routing(scenario, "/layers",
-                    fmt::format("selects {} layers of the trace, but the model has {} layers with experts",
+                    fmt::format("selects {} layers of the trace, but the model has {} layers with experts; "
+                                "the two numbers must be equal",
                                 layers->size(), wanted));
 }
 
@@ -159,7 +160,7 @@ Result<std::vector<double>> read_slowdowns(const std::string& path) {
     if (slowdown.get<double>() > 1) slowdowns.push_back(slowdown.get<double>());
   }
   if (slowdowns.empty())
-    return error("has no worker with a slowdown above 1, so there is nothing to draw from");
+    return error("contains no worker with a slowdown above 1; use a result that has slow workers");
   return slowdowns;
 }
 
@@ -172,7 +173,7 @@ Result<PriceSchedule> prices_of(const PoolView& pool, std::span<const FailureSou
   if (const auto recording = price_recording(pool, sources))
     return recorded_prices(*sources[*recording].trace, replays[*recording]->start);
   if (pool.name.empty()) return PriceSchedule();
-  return Error{"is missing, and no recording of the pool has prices; set it (0 if the nodes are free)",
+  return Error{"is missing, and no recording of the pool has prices; set the price (0 if the nodes are free)",
                {.pointer = pool.pointer + "/usd_per_node_hour"}};
 }
 

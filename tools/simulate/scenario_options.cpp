@@ -29,8 +29,8 @@ Status select_policies(const std::vector<std::string>& names, Scenario& scenario
   for (const ScenarioPolicy& policy : scenario.policies) known.push_back(policy.name);
   for (const std::string& name : names) {
     if (std::find(known.begin(), known.end(), name) != known.end()) continue;
-    return Error{fmt::format("--policy: {} has no policy {}{}; it has {}", scenario.file, in_quotes(name),
-                             did_you_mean(name, known), fmt::join(known, ", "))};
+    return Error{fmt::format("--policy: {} has no policy {}{}; its policies are {}", scenario.file,
+                             in_quotes(name), did_you_mean(name, known), fmt::join(known, ", "))};
   }
   std::erase_if(scenario.policies, [&names](const ScenarioPolicy& policy) {
     return !policy.command && std::find(names.begin(), names.end(), policy.name) == names.end();

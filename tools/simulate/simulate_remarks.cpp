@@ -91,7 +91,7 @@ std::optional<std::string> unknown_deadline(const PolicyOutcome& outcome) {
   if (!outcome.deadline || outcome.deadline->unknown == 0) return std::nullopt;
   return fmt::format(
       "{} of {} trials end with the node recording, before both the goal and the deadline, so it is not "
-      "known whether they would meet the deadline",
+      "known whether these trials would meet the deadline",
       outcome.deadline->unknown, outcome.trials);
 }
 
@@ -125,8 +125,8 @@ std::string batches_text(const SimulateReport& report) {
   const auto [least, most] = std::minmax_element(batches.begin(), batches.end());
   if (most->first <= kSameBatch * least->first) return "";
   return fmt::format(
-      "warning: a step trains {} samples with {} but {} with {}, so their samples, JCT and cost are not "
-      "comparable; set \"batch\": \"fixed\" to compare them\n",
+      "warning: a step trains {} samples with {} but {} with {}, so the samples, JCT and cost of these "
+      "policies are not comparable; set \"batch\": \"fixed\" to compare them\n",
       count_text(least->first), least->second, count_text(most->first), most->second);
 }
 
@@ -161,12 +161,12 @@ std::string doubts_text(const SimulateReport& report) {
   if (doubts.empty()) return "";
   if (report.scenario.trials < kFewTrials) {
     return fmt::format(
-        "warning: {} trials are too few to tell whether results are skewed; if they are, the 95 % intervals "
-        "are too narrow; run {} trials or more\n",
+        "warning: {} trials are too few to tell whether results are skewed; the 95 % intervals of skewed "
+        "results are too narrow; run {} trials or more\n",
         report.scenario.trials, kFewTrials);
   }
   return fmt::format(
-      "warning: results are so skewed that the intervals cover less than 95 %; run more trials: {}\n",
+      "warning: these results are so skewed that their 95 % intervals are too narrow: {}; run more trials\n",
       fmt::join(doubts, "; "));
 }
 
@@ -175,7 +175,7 @@ std::string commands_text(const SimulateReport& report) {
   std::string text;
   for (const ScenarioPolicy& policy : report.scenario.policies) {
     if (policy.command)
-      text += fmt::format("{}: decisions and times come from `{}`\n", policy.name,
+      text += fmt::format("{}: decisions and times come from the command `{}`\n", policy.name,
                           on_one_line(policy.command->command));
   }
   return text;

@@ -81,7 +81,7 @@ namespace {
 
 // "1 T tokens (244.1 M samples of 4096)": what is counted is samples.
 std::string tokens_text(const Scenario& scenario) {
-  return fmt::format("{} tokens ({} samples of {})", count_text(static_cast<double>(scenario.tokens)),
+  return fmt::format("{} tokens ({} samples of {} tokens)", count_text(static_cast<double>(scenario.tokens)),
                      count_text(static_cast<double>(scenario.samples_of_tokens())),
                      scenario.plan.parallel.sequence_length);
 }

@@ -70,8 +70,10 @@ bool says_number_of_nodes(const FailureConfig& failures) {
 // Whoever says which nodes there are has to leave their number to the job.
 Status check_spares(const Scenario& scenario) {
   const auto refuse = [&scenario](const std::string& pointer, std::string_view why) {
-    return Error{fmt::format("{}, so spares would have no effect; vary a pointer instead of spares", why),
-                 {.file = scenario.file, .pointer = pointer}};
+    return Error{
+        fmt::format("{}, so spares would have no effect; vary a value of the scenario instead of spares",
+                    why),
+        {.file = scenario.file, .pointer = pointer}};
   };
   if (!scenario.pools.empty()) return refuse("/pools", "fix the number of nodes");
   for (const auto& failures : all_failures(scenario)) {
@@ -205,15 +207,15 @@ class SweepCommand final : public Command {
   void configure(Options& options) override {
     options
         .add("sweep", options_.file, "SWEEP|SCENARIO",
-             "Sweep: a name from goodput list sweeps, or a file; or a scenario to use with --vary")
+             "Sweep (a name from 'goodput list sweeps', or a file), or a scenario to use with --vary")
         .listed("sweeps")
         .required();
     options
-        .add(
-            "--vary", options_.vary, "POINTER=VALUES",
-            "What to vary, for example /failures/mtbf_hours=10,100 or spares=0..8. Values: a list such as "
-            "[4,8], 0..8, 0..64:8 (steps of 8) or 600..86400/7:log (7 values, logarithmic). Varied together: "
-            "/nodes,/plan/parallel/dp=[136,16],[144,17]. Repeatable: all combinations are run")
+        .add("--vary", options_.vary, "POINTER=VALUES",
+             "What to vary, for example /failures/mtbf_hours=10,100 or spares=0..8. Values: a list such as "
+             "[4,8], 0..8, 0..64:8 (steps of 8) or 600..86400/7:log (7 values, logarithmic). To vary several "
+             "values together: /nodes,/plan/parallel/dp=[136,16],[144,17]. Repeatable: all combinations are "
+             "run")
         .one_value_each();
     options.add("--out", out_, "DIR", "Folder for the results").folder().required();
     options
@@ -227,22 +229,22 @@ class SweepCommand final : public Command {
     options_.commands.configure(options);
     options
         .add("--design", options_.design, "NAME",
-             fmt::format("How points are chosen: {} (default: the sweep's, else grid)",
+             fmt::format("How points are chosen: {} (default: the design in the sweep file, or else grid)",
                          fmt::join(kSweepDesignNames, ", ")))
         .one_of(kSweepDesignNames);
     options.add("--points", options_.points, "N", "Number of points of a latin design");
     options.add("--trials", options_.trials, "N",
-                "Trials per policy and point; with --until, the initial number (default: the scenario's)");
-    options.add(
-        "--until", options_.until, "METRIC±X%",
-        "Run more trials until the 95 % interval is this narrow: cost±0.2%, or cost:A/B±0.2% for the ratio "
-        "of two policies");
+                "Number of trials per policy and point; with --until, the initial number (default: the "
+                "number in the scenario)");
+    options.add("--until", options_.until, "METRIC±X%",
+                "Run more trials until the 95 % interval of a metric is this narrow: cost±0.2%, or "
+                "cost:A/B±0.2% for the ratio of policies A and B");
     options.add("--max-trials,--most-trials", options_.max_trials, "N",
                 "Maximum number of trials with --until (default 10000)");
     options.add_flag("--resume", is_resumed_, "Continue the sweep in the folder; finished points are kept");
-    options.add(
-        "--shard", shard_, "I/N",
-        "Run part I of N of the points, counted from 0 (default: from the Slurm task number, else all)");
+    options.add("--shard", shard_, "I/N",
+                "Run part I of N of the points, counted from 0 (default: the part of this Slurm task, or "
+                "else all points)");
     options.add_flag("--emit-sbatch", emits_sbatch_,
                      "Print a Slurm job script that runs this sweep, and exit");
   }

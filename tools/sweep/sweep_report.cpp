@@ -41,7 +41,7 @@ std::string said_text(std::string_view title, const std::vector<Said>& all) {
     const std::string who = said.policy.empty() ? "" : said.policy + ": ";
     const std::string where =
         said.points == 1 ? fmt::format("point {}", said.first)
-                         : fmt::format("{}, first is point {}", points_text(said.points), said.first);
+                         : fmt::format("{}; the first is point {}", points_text(said.points), said.first);
     text += fmt::format("{}: {}{} ({})\n", title, on_one_line(who), on_one_line(said.what), where);
   }
   if (all.size() > kMostSaid)

@@ -18,8 +18,9 @@ Result<std::optional<std::uint64_t>> slurm_number(const CommandContext& context,
   if (text.empty()) return std::optional<std::uint64_t>{};
   const auto number = parse_integer(text);
   if (number && *number >= 0) return std::optional(static_cast<std::uint64_t>(*number));
-  return Error{fmt::format("environment variable {} must be a whole number, not {}; or use --shard I/N", name,
-                           in_quotes(text))};
+  return Error{
+      fmt::format("environment variable {} must be a whole number, not {}; correct it, or use --shard I/N",
+                  name, in_quotes(text))};
 }
 
 // Task `id` of `count`, whose ids begin with `first` and are `step` apart.

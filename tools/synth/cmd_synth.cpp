@@ -116,9 +116,9 @@ std::string synth_text(const SynthResult& result) {
   text += fmt::format("              {:>9.3f} s if every op took the mean or median time of its type\n",
                       truth.ideal_s);
   text += fmt::format("              {:>9.3f} s without the stragglers\n", truth.clean_s);
-  text +=
-      fmt::format("  true S      {:>9.4f}; late launches {:.4f}\n", truth.slowdown, truth.launch_slowdown);
-  text += fmt::format("  worst alone {:>9.4f} by worker dp:stage {}; {:.4f} by stage {}\n",
+  text += fmt::format("  true S      {:>9.4f} (slowdown from stragglers); {:.4f} from launch delays\n",
+                      truth.slowdown, truth.launch_slowdown);
+  text += fmt::format("  worst alone {:>9.4f} from worker {} (dp:stage); {:.4f} from stage {}\n",
                       truth.worker_slowdown[worker], worker_key(result.step, worker),
                       truth.stage_slowdown[stage], stage);
   for (std::size_t i = 0; i < result.plan.synth.stragglers.size(); ++i) {
@@ -167,19 +167,20 @@ class SynthCommand final : public Command {
   void configure(Options& options) override {
     options
         .add("plan", plan_path_, "PLAN",
-             "Plan: a name from goodput list plans, or a file, which may have \"stragglers\" and \"trace\"; "
-             "leave it out with --fleet")
+             "Plan: a name from 'goodput list plans', or a file, which may contain the keys \"stragglers\" "
+             "and \"trace\"; leave PLAN out with --fleet")
         .listed("plans");
     options
         .add("--out", out_path_, "TRACE",
-             "Trace to write; its extension sets the format. With --fleet, a new folder")
+             "Trace to write; its extension sets the format. With --fleet, the new folder to write")
         .output()
         .required();
-    options.add("--to", format_, "NAME", "Format of the trace (see goodput list formats)")
+    options.add("--to", format_, "NAME", "Format of the trace (see 'goodput list formats')")
         .one_of(names_of(op_trace_formats()));
     options.add("--truth", truth_path_, "FILE", "Write the ground truth as JSON (default: TRACE.truth.json)")
         .output();
-    options.add("--meta-out", metadata_path_, "FILE", "Write job metadata as YAML, for whatif --meta")
+    options
+        .add("--meta-out", metadata_path_, "FILE", "Write job metadata as YAML, for 'goodput whatif --meta'")
         .output();
     options
         .add("--stragglers", stragglers_path_, "FILE.json",
@@ -187,7 +188,8 @@ class SynthCommand final : public Command {
         .input();
     options.add("--steps", steps_, "N", "Number of training steps (default: as in the plan, or 10)");
     options.add("--fleet", fleet_, "N",
-                "Generate N analyzed jobs instead of a trace: results of whatif --json, for goodput fleet");
+                "Generate N analyzed jobs instead of a trace: results as 'goodput whatif --json' writes "
+                "them, for 'goodput fleet'");
     options
         .add("--mixture", mixture_path_, "FLEET",
              "Mixture of jobs in the fleet: a name from 'goodput list fleets', or a file (default: the fleet "

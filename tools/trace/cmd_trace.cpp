@@ -161,11 +161,12 @@ std::vector<std::string_view> trace_format_names() {
 void add_input_options(Options& options, TraceFiles& files) {
   options
       .add("--format", files.format, "NAME",
-           "Format of the input (default: from its content; see goodput list formats)")
+           "Format of the input (default: from its content; see 'goodput list formats')")
       .one_of(trace_format_names());
   options
       .add("--meta", files.metadata_path, "FILE",
-           "Job metadata: vpp_size for traces without micro-batch ids (default: meta.yaml in the folder)")
+           "Job metadata (YAML): sets vpp_size for traces without micro-batch ids (default: meta.yaml in the "
+           "folder)")
       .input();
   add_cleaning_options(options, files);
 }
@@ -252,7 +253,7 @@ std::string describe(const WhatIfUse& use) {
   std::string text;
   if (!use.findings.empty()) text += "\n" + cleaning_text(use.findings);
   if (!use.refusal.empty())
-    text += fmt::format("\ngoodput whatif rejects this trace: {}\n", on_one_line(use.refusal));
+    text += fmt::format("\n`goodput whatif` rejects this trace: {}\n", on_one_line(use.refusal));
   return text;
 }
 

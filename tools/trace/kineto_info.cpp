@@ -415,7 +415,7 @@ std::string describe(const KinetoUse& use) {
   std::string text;
   if (!use.findings.empty()) text += "\n" + cleaning_text(use.findings);
   if (!use.refusal.empty())
-    text += fmt::format("\ngoodput whatif rejects this trace: {}\n", on_one_line(use.refusal));
+    text += fmt::format("\n`goodput whatif` rejects this trace: {}\n", on_one_line(use.refusal));
   return text;
 }
 

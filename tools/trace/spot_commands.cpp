@@ -116,13 +116,13 @@ Status write_spot_trace(const SpotTrace& trace, const SpotFormat& format, const 
 void add_spot_options(Options& options, SpotWords& words) {
   options
       .add("--polarity", words.polarity, "NAME",
-           "Spot trace: whether its numbers count available or preempted nodes, if the file does not show "
-           "that")
+           "For a spot trace: whether the numbers in the file count available or preempted nodes, if the "
+           "file does not state that")
       .one_of(kSpotPolarityNames);
   options
       .add("--meaning", words.meaning, "NAME",
-           "Spot trace: held (nodes a user had) or probe (nodes that could have been launched), if the file "
-           "does not state that")
+           "For a spot trace: whether the nodes in the file are held (a user had them) or probe (they could "
+           "have been launched), if the file does not state that")
       .one_of(kSpotMeaningNames);
 }
 
@@ -169,8 +169,9 @@ Result<ExitCode> run_spot_convert(const TraceFiles& files, const SpotWords& word
   GOODPUT_TRY_STATUS(write_spot_trace(trace, format, output));
   std::vector<std::string> notes;
   if (trace.momentary > 0) {
-    notes.push_back(fmt::format("{}: nodes added and removed at the same moment, which are left out: {}",
-                                trace.file, trace.momentary));
+    notes.push_back(
+        fmt::format("{}: number of nodes left out because they were added and removed at the same moment: {}",
+                    trace.file, trace.momentary));
     context.note(notes.back());
   }
   const std::size_t rows = trace.has_names() ? trace.events.size() : trace.counts.size();

@@ -119,15 +119,16 @@ std::string describe_drops(const SpotSummary& summary) {
   std::string text = fmt::format("{}", summary.drops);
   std::size_t shown = 0;
   for (const auto& [size, times] : summary.drop_sizes) {
-    if (shown == kShown) return fmt::format("{}, ... up to {}", text, summary.drop_sizes.rbegin()->first);
-    text += fmt::format("{}{} by {}", shown++ == 0 ? ": " : ", ", times, size);
+    if (shown == kShown)
+      return fmt::format("{}, ... up to size {}", text, summary.drop_sizes.rbegin()->first);
+    text += fmt::format("{}{} of size {}", shown++ == 0 ? ": " : ", ", times, size);
   }
   return text;
 }
 
 std::string describe_batches(const RemovalBatches& batches) {
   if (batches.count == 0) return "0";
-  return fmt::format("{}, {:.0f} % with more than one node, largest {}", batches.count,
+  return fmt::format("{}, {:.0f} % of them with more than one node, largest: {}", batches.count,
                      100 * static_cast<double>(batches.of_several) / static_cast<double>(batches.count),
                      batches.largest);
 }

@@ -81,8 +81,8 @@ Result<AccessToken> AccessToken::read(const std::string& path) {
   GOODPUT_TRY(const std::string text, read_all(source, kMostTokenBytes));
   std::string token = trimmed(text);
   if (token.size() < kLeastTokenBytes || !is_printable(token)) {
-    return Error{fmt::format("the token must be one word of at least {} printable characters; create one "
-                             "with openssl rand -hex 32",
+    return Error{fmt::format("the token must be one word of at least {} printable characters; create a token "
+                             "with 'openssl rand -hex 32'",
                              kLeastTokenBytes),
                  {.file = path}}
         .of_option("token_file");
@@ -112,9 +112,9 @@ Result<std::optional<AccessToken>> read_access(const AccessOptions& options) {
         .of_option("token_file");
   }
   if (kind == AddressKind::kOther && !options.behind_proxy) {
-    return Error{
-        fmt::format("{} is required to listen on {}, because tokens must pass through a proxy that does TLS",
-                    kOption, options.address)}
+    return Error{fmt::format("{} is required to listen on {}, because tokens may only be sent through a "
+                             "proxy that handles TLS",
+                             kOption, options.address)}
         .of_option("behind_proxy");
   }
   if (options.takes_pushes && options.token_file.empty()) {

@@ -20,7 +20,7 @@ std::string too_large_form() {
 
 std::optional<HttpResponse> refuse_large_form(const HttpRequest& without_body) {
   if (!without_body.header("transfer-encoding").empty())
-    return plain_error(411, "send this with Content-Length, not with chunked encoding");
+    return plain_error(411, "send the form with Content-Length, not with chunked encoding");
   const std::optional<std::int64_t> bytes = parse_integer(without_body.header("content-length"));
   if (bytes.value_or(0) > static_cast<std::int64_t>(kMostFormBytes))
     return plain_error(413, too_large_form());

@@ -68,9 +68,10 @@ std::optional<HttpResponse> refuse_other_site(const HttpRequest& request,
   const bool is_own = !origin || *origin == origin_of(fmt::format("http://{}", request.header("host"))) ||
                       std::find(own_origins.begin(), own_origins.end(), *origin) != own_origins.end();
   if (!is_own) {
-    return plain_error(403, fmt::format("this request came from a page at {0}, which is not a known address "
-                                        "of this server; if it is one, start the monitor with --url {0}",
-                                        *origin));
+    return plain_error(
+        403, fmt::format("this request came from a page at {0}, which is not a known address of this server; "
+                         "if the server has this address, start the monitor with --url {0}",
+                         *origin));
   }
   if (site.empty() || site == "same-origin" || site == "none") return std::nullopt;
   return plain_error(403, "this request came from a page of another site");

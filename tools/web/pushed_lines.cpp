@@ -73,7 +73,7 @@ Result<std::size_t> PushedLines::read(std::span<char> into) {
   }
   if (decompressor_ != nullptr && text_bytes_ > limits_.ratio_free_bytes &&
       text_bytes_ / limits_.ratio > body_.size()) {
-    return Error{fmt::format("the body decompresses to more than {} times its size, which no profile does",
+    return Error{fmt::format("the body decompresses to more than {} times its size, which is the limit",
                              limits_.ratio)};
   }
   return count;

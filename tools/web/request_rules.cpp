@@ -38,8 +38,8 @@ Refusal refused_host(const HttpRequest& request, const RequestRules& rules) {
   const bool is_ours =
       rules.hosts.empty() || std::find(rules.hosts.begin(), rules.hosts.end(), name) != rules.hosts.end();
   if (is_ours) return std::nullopt;
-  return plain_error(421, fmt::format("{0} is not a name of this server; if users reach it by that name, "
-                                      "start the monitor with --url https://{0} (or http)",
+  return plain_error(421, fmt::format("{0} is not a name of this server; if users reach this server by that "
+                                      "name, start the monitor with --url https://{0} (or http)",
                                       name));
 }
 

@@ -50,8 +50,8 @@ std::string clock_text(const Analysis& analysis) {
   if (off.empty() && analysis.grid.naming == WorkerGrid::Naming::kByRank) return {};
   std::string text = fmt::format(
       "  clocks      {} of {} {}, {}\n", off.size(), estimate.clocks.size(),
-      off.empty() || estimate.largest_s > kClockWorthAligningS ? "more than 5 ms off" : "drifting",
-      analysis.clocks.are_aligned ? "aligned" : "kept as recorded");
+      off.empty() || estimate.largest_s > kClockWorthAligningS ? "off by more than 5 ms" : "drifting",
+      analysis.clocks.are_aligned ? "corrected" : "not corrected");
   for (std::size_t i = 0; i < std::min(off.size(), kMostClocks); ++i) text += clock_row(*off[i]);
   if (off.size() > kMostClocks) text += fmt::format("              and {} more\n", off.size() - kMostClocks);
   return text;

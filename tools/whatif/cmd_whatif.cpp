@@ -98,43 +98,44 @@ class WhatIfCommand final : public Command {
         .required();
     options
         .add("--meta", load_.files.metadata_path, "FILE",
-             "Job metadata, YAML or JSON (default: meta.yaml in the folder, else inferred from the trace)")
+             "Job metadata, YAML or JSON (default: meta.yaml in the trace folder, or else inferred from the "
+             "trace)")
         .input();
     options
         .add("--format", load_.files.format, "NAME",
-             "Format of the traces (default: detected from the content; see goodput list formats)")
+             "Format of the traces (default: detected from the content; see 'goodput list formats')")
         .one_of(names_of(op_trace_formats()));
     options.add("--steps", load_.steps, "LIST", "Analyze only these steps, for example 12,20-23");
     add_cleaning_options(options, load_.files);
     add_kineto_options(options, load_.files);
     options
         .add("--align-clocks", align_clocks_, "auto|on|off",
-             "Correct clock offsets between workers; auto: only if one exceeds 5 ms (default auto; with "
-             "--compat-json: off)")
+             "Correct clock offsets between workers; auto: only if an offset exceeds 5 ms (default auto; "
+             "with --compat-json: off)")
         .one_of(kClockAlignments);
   }
 
   void add_questions(Options& options) {
     options.add(
         "--decompose-threshold", threshold_, "X",
-        fmt::format("Minimum launch slowdown at which late launches are attributed; --compat-json omits "
-                    "all attributions below it (default {})",
+        fmt::format("Attribute late launches to op types, stages and ranks only if the launch slowdown is X "
+                    "or more; if it is less, --compat-json omits all attributions (default {})",
                     threshold_));
     options
         .add("--causes", causes_, "likely|all",
-             "Causes to explain; all: also print why each other cause was ruled out (default likely)")
+             "Causes to print; all: also those that were ruled out, with the reason (default likely)")
         .one_of(kCauses);
     options
         .add("--fix", fix_, "SELECTOR",
-             fmt::format(
-                 "Predict the step time with these ops ideal, for example 'stage=3' or "
-                 "'worker=2:3&step=10-20', or without a cause (cause={}). Keys: optype, stage, dp, worker, "
-                 "step, mb. Repeatable: selectors are combined",
-                 fmt::join(remedied_causes(), ", ")))
+             fmt::format("Predict the step time if the selected ops were ideal, for example 'stage=3' or "
+                         "'worker=2:3&step=10-20', or if a cause were fixed (cause=NAME: {}). Keys: optype, "
+                         "stage, dp, worker, step, mb. Repeatable: the ops of all selectors are ideal",
+                         fmt::join(remedied_causes(), ", ")))
         .one_value_each();
     options
         .add("--keep", keep_, "SELECTOR",
-             "Predict the step time with all ops ideal except these; repeatable: selectors are combined")
+             "Predict the step time if all ops except the selected ones were ideal; repeatable: the ops of "
+             "all selectors stay as recorded")
         .one_value_each();
   }
 
@@ -148,13 +149,15 @@ class WhatIfCommand final : public Command {
              "Draw heat maps of the workers' slowdowns, one per step, as .svg or .png")
         .output();
     options.add("--heatmap-steps", heatmap_steps_, "LIST",
-                "Steps to draw with --heatmap-step, at most 40, for example 12,20-23 (default: all steps)");
+                "Steps to draw with --heatmap-step, for example 12,20-23 (default: all steps, or 40 evenly "
+                "spaced ones if there are more)");
     options
         .add("--heatmap-axes", heatmap_axes_, "AXES",
              "dp-down: one row per data-parallel rank, one column per stage (default); dp-across: rows and "
              "columns swapped")
         .one_of(kHeatmapAxes);
-    options.add_flag("--per-step", per_step_, "Add every worker's slowdown in every step to --json");
+    options.add_flag("--per-step", per_step_,
+                     "Add every worker's slowdown in every step to the --json result");
     options
         .add("--per-step-table", paths_.per_step_table, "FILE",
              "Write each worker's slowdown in each step as a table (.csv, .csv.gz or .parquet); for large "

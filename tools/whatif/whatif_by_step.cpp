@@ -48,8 +48,9 @@ Result<std::vector<std::size_t>> chosen_steps(const std::vector<std::int64_t>& s
   }
   if (chosen.empty()) {
     return Error{
-        fmt::format("--heatmap-steps {}: no such step was analyzed; there are {} steps, from {} to {}", list,
-                    steps.size(), steps.front(), steps.back())};
+        fmt::format("--heatmap-steps {}: none of these steps was analyzed; {} steps were analyzed, from step "
+                    "{} to step {}",
+                    list, steps.size(), steps.front(), steps.back())};
   }
   return chosen;
 }

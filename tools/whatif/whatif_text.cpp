@@ -78,7 +78,7 @@ void write_numbers(Page& page, const Analysis& analysis) {
             is_by_rank(grid) ? ranks_text(grid)
                              : fmt::format("DP {} x PP {}{}", grid.dp_size, grid.pp_size,
                                            grid.vpp_size > 1 ? fmt::format(" x VPP {}", grid.vpp_size) : ""));
-  page.line("  slowdown    {:>9.3f}   S: {:.1f} % of the time is lost to stragglers", result.slowdown,
+  page.line("  slowdown S  {:>9.3f}   {:.1f} % of the time is lost to stragglers", result.slowdown,
             std::max(0.0, 100 * result.waste()));
   page.line("  mean step   {:>9.3f} s recorded", mean(result.base_s));
   page.line("              {:>9.3f} s replayed without launch delays ({:.1f} % off the recording)",
@@ -95,8 +95,8 @@ void write_numbers(Page& page, const Analysis& analysis) {
         "time");
   if (analysis.message_share >= kMessagesWorthALine)
     page.line(
-        "  messages    {:>9.1f} % of the step goes to messages between stages; S omits delays that all "
-        "replicas share",
+        "  messages    {:>9.1f} % of the step goes to messages between stages; S does not include delays "
+        "that all replicas share",
         100 * analysis.message_share);
   page.append(clock_text(analysis));
   if (result.discrepancy >= kTrustedDiscrepancy) {
@@ -104,7 +104,7 @@ void write_numbers(Page& page, const Analysis& analysis) {
         "  warning: the replay differs from the recording by {:.1f} % (5 % or more): the trace does not show",
         100 * result.discrepancy);
     page.line(
-        "           some dependencies or launch delays that matter here; treat all figures with caution");
+        "           some dependencies or launch delays that matter here; treat all results with caution");
   }
 }
 
@@ -154,7 +154,9 @@ void write_attribution(Page& page, const Analysis& analysis) {
 void write_ranks(Page& page, const Analysis& analysis) {
   constexpr std::size_t kRanks = 8;
   const WhatIf& result = analysis.whatif;
-  page.line("Slowest ranks: slowdown caused by each alone; extra work per step over the median of its peers");
+  page.line(
+      "Slowest ranks: slowdown that each rank alone causes, and its extra work per step compared with the "
+      "median of its peers");
   for (const std::size_t worker : largest(result.worker_slowdown, kRanks)) {
     const std::optional<double>& extra = analysis.rank_work->extra_s[worker];
     std::string places;
@@ -269,7 +271,7 @@ std::string whatif_text(const Analysis& analysis, const WhatIfTextOptions& optio
     page.append(heatmap_text(worker_heatmap(analysis), drawing));
   }
   page.blank();
-  page.line("To see the steps in Perfetto: --timeline recorded.json.gz --ideal-timeline ideal.json.gz");
+  page.line("To see the steps in Perfetto, add --timeline recorded.json.gz --ideal-timeline ideal.json.gz");
   return page.take();
 }
 

@@ -214,8 +214,9 @@ void WatchedFolders::look_at_entry(const Folder& folder, const FileHandle& handl
   if (S_ISLNK(status.st_mode)) return look_at_link(folder, name);
   if (S_ISDIR(status.st_mode) && options_.recursive) {
     if (folder.depth < kDeepest) return sub_folders.push_back(name);
-    return warn_once(Error{fmt::format("has folders nested more than {} deep, which are not read", kDeepest),
-                           {.file = on_one_line(folder.path.text)}}
+    return warn_once(Error{
+        fmt::format("has folders nested more than {} levels deep; goodput does not read them", kDeepest),
+        {.file = on_one_line(folder.path.text)}}
                          .message());
   }
   if (!S_ISREG(status.st_mode)) return;

@@ -89,7 +89,7 @@ Status check_times(const KinetoEvents& events) {
                        are_near(events.marks) && are_near(events.kernels) &&
                        std::ranges::all_of(events.launches, is_near, &KinetoEvents::Launch::begin_ns);
   if (are_all) return Ok{};
-  return Error{"has events that are more than a week away from its steps; is a \"ts\" damaged?",
+  return Error{"has events more than a week before or after all steps of the file; is a \"ts\" damaged?",
                {.file = events.path}};
 }
 

@@ -76,7 +76,7 @@ std::string fill_absent_chunks(OpTrace& trace, int vpp_size) {
     filled += any ? 1 : 0;
   }
   if (filled == 0) return {};
-  return fmt::format("mc, mb_id or gmc derived for {} rows that lack them", filled);
+  return fmt::format("rows whose missing mc, mb_id or gmc was derived: {}", filled);
 }
 
 bool lacks_chunks(const OpTrace& trace) {

@@ -237,12 +237,11 @@ class ChromeReader {
     }
     if (const auto problem = settle(std::move(spans_).finish())) return event_error(0, *problem);
     if (ambiguous_ > 0) {
-      return event_error(
-          first_ambiguous_,
-          fmt::format(
-              "{} ops enclose or overlap others of their thread, and their end events have no \"name\" to "
-              "tell them apart; add \"name\" to the end events, or write events with \"ph\" \"X\"",
-              ambiguous_));
+      return event_error(first_ambiguous_,
+                         fmt::format("{} ops enclose or overlap other ops of the same thread, but the end "
+                                     "events of these ops have no \"name\" to tell them apart; add \"name\" "
+                                     "to the end events, or write events with \"ph\" \"X\"",
+                                     ambiguous_));
     }
     return Ok{};
   }
@@ -276,7 +275,7 @@ Result<FileNotes> append_chrome_file(ByteSource& source, TraceIntake& intake) {
   GOODPUT_TRY(const ChromeReading reading, append_chrome_events(source, intake, limits));
   FileNotes notes;
   if (reading.ignored_metrics > 0) {
-    notes.push_back(fmt::format("{}: ignored {} events of metrics that are not ops of a step", source.path(),
+    notes.push_back(fmt::format("{}: ignored events of metrics that are not ops of a step: {}", source.path(),
                                 reading.ignored_metrics));
   }
   if (reading.ops > 0) return notes;

@@ -353,7 +353,7 @@ Result<FileNotes> OpCsvLines::take_file(ByteSource& source, TraceIntake& intake)
     round_times_to_float32(intake.trace(), first_row);
   FileNotes notes;
   if (taker.ignored_metrics() > 0) {
-    notes.push_back(fmt::format("{}: ignored {} rows of metrics that are not ops of a step", source.path(),
+    notes.push_back(fmt::format("{}: ignored rows of metrics that are not ops of a step: {}", source.path(),
                                 taker.ignored_metrics()));
   }
   return notes;

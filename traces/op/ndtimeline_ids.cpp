@@ -167,19 +167,20 @@ std::optional<std::string> impossible_counts(const Lane& lane, std::int64_t back
                                              const PipelineShape& shape) {
   if (lane.passes != backwards) {
     return fmt::format(
-        "{}: {} forward-compute and {} backward-compute ops, which must be equally many; remove incompletely "
-        "recorded steps",
+        "{}: has {} forward-compute but {} backward-compute ops, which must be the same number; remove "
+        "incompletely recorded steps",
         lane.name(), lane.passes, backwards);
   }
   if (shape.chunks == 1) return std::nullopt;
   if (lane.passes % shape.chunks != 0) {
-    return fmt::format("{}: {} forward-compute ops are not a multiple of vpp_size {}; is vpp_size right?",
-                       lane.name(), lane.passes, shape.chunks);
+    return fmt::format(
+        "{}: the number of forward-compute ops, {}, is not a multiple of vpp_size {}; is vpp_size right?",
+        lane.name(), lane.passes, shape.chunks);
   }
   if (lane.passes / shape.chunks % shape.stages != 0) {
     return fmt::format(
-        "{}: {} micro-batches are not a multiple of the {} stages, which vpp_size {} needs; is vpp_size "
-        "right?",
+        "{}: the number of micro-batches, {}, is not a multiple of the number of stages, {}, as vpp_size {} "
+        "requires; is vpp_size right?",
         lane.name(), lane.passes / shape.chunks, shape.stages, shape.chunks);
   }
   return std::nullopt;
@@ -258,8 +259,8 @@ Fit compare(const Passes& passes, PassOrder order, const PipelineShape& shape) {
       if (recorded == is_backward_at(i, leading, lane.passes)) {
         ++fit.matched;
       } else if (fit.first_mismatch.empty()) {
-        fit.first_mismatch = fmt::format("{}: compute op {} (in order of start) is a {} pass", lane.name(),
-                                         i + 1, recorded ? "backward" : "forward");
+        fit.first_mismatch = fmt::format("{}: compute op {} (in order of start) is unexpectedly a {} pass",
+                                         lane.name(), i + 1, recorded ? "backward" : "forward");
       }
     }
   }
@@ -290,12 +291,12 @@ std::optional<std::int64_t> fitting_vpp_size(const Passes& passes, const Pipelin
 
 Error no_schedule(const Fit& fit, const Passes& passes, const PipelineShape& shape) {
   const std::string misfit = fmt::format(
-      "only {} of {} compute ops are in the order of {}, but 99 % must be; the first exception: {}",
+      "only {} of {} compute ops follow the pipeline schedule \"{}\", but 99 % must; the first exception: {}",
       fit.matched, passes.ops(), name_of(fit.order, shape), fit.first_mismatch);
   const std::optional<std::int64_t> chunks = fitting_vpp_size(passes, shape);
-  if (!chunks) return {misfit + "; is this a different pipeline schedule?"};
-  return Error{
-      fmt::format("{}; the order fits vpp_size {}, which you can set in {}", misfit, *chunks, kOption)}
+  if (!chunks) return {misfit + "; does the job use a different pipeline schedule?"};
+  return Error{fmt::format("{}; the recorded order fits vpp_size {}, which you can set in {}", misfit,
+                           *chunks, kOption)}
       .of_option("meta");
 }
 
@@ -311,13 +312,17 @@ Status check_unidentified(const OpTrace& trace) {
 
 std::string DerivedIds::note() const {
   std::string text = fmt::format(
-      "seq_id, mc and mb_id derived from the recorded order: {} of {} compute ops are in the order of {}",
+      "seq_id, mc and mb_id derived from the recorded order: {} of {} compute ops follow the pipeline "
+      "schedule \"{}\"",
       matched, ops, schedule);
-  if (gaps > 0) text += fmt::format("; {} steps with missing passes were not used for this", gaps);
-  if (dropped_tp_rows > 0) text += fmt::format("; {} rows of tensor-parallel peers ignored", dropped_tp_rows);
+  if (gaps > 0) text += fmt::format("; steps with missing passes, not used for this: {}", gaps);
+  if (dropped_tp_rows > 0)
+    text += fmt::format("; ignored rows of tensor-parallel peers: {}", dropped_tp_rows);
   if (uneven_buckets > 0) {
-    text += fmt::format("; in {} worker steps the data-parallel buckets do not divide evenly over the chunks",
-                        uneven_buckets);
+    text += fmt::format(
+        "; steps of workers in which the data-parallel buckets do not divide evenly over the model chunks: "
+        "{}",
+        uneven_buckets);
   }
   return text;
 }

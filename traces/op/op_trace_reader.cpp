@@ -84,10 +84,11 @@ class FileRanks {
 // Formats other than tables have a unit of their own.
 Status check_time_unit(const OpTraceFormat& format, const TraceIntake& intake, const std::string& path) {
   if (intake.seconds_per_unit() == 1 || format.name == "csv" || format.name == "parquet") return Ok{};
-  return Error{fmt::format("is {}, which has a fixed time unit; {} applies only to tables (csv, parquet)",
-                           format.name, kOption),
-               {.file = path},
-               "time-unit"};
+  return Error{
+      fmt::format("has format {}, whose time unit is fixed; {} applies only to tables (csv, parquet)",
+                  format.name, kOption),
+      {.file = path},
+      "time-unit"};
 }
 
 // False for a pipe, which has no size.
@@ -165,7 +166,8 @@ Result<OpTraceReading> read_op_trace(const std::vector<std::string>& paths,
     GOODPUT_TRY(const bool holds_text, append_file(path, options.format, on_progress, intake, reading));
     if (!holds_text && paths.size() == 1) return Error{"is empty", {.file = path}};
     if (!holds_text && options.strict)
-      return Error{fmt::format("is empty; omit it, or read without {}", kOption), {.file = path}, "strict"};
+      return Error{
+          fmt::format("is empty; omit the file, or read without {}", kOption), {.file = path}, "strict"};
     if (!holds_text) reading.notes.push_back(fmt::format("{} is empty and was skipped", path));
     ranks.end_file(intake.trace());
     std::error_code ignored;

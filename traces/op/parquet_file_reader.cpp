@@ -176,8 +176,8 @@ Result<FileNotes> append_rows(parquet::ParquetFileReader& file, std::int64_t byt
   settle_rows(rows, place);
   FileNotes notes;
   if (rows.ignored_metrics > 0) {
-    notes.push_back(
-        fmt::format("{}: ignored {} rows of metrics that are not ops of a step", path, rows.ignored_metrics));
+    notes.push_back(fmt::format("{}: ignored rows of metrics that are not ops of a step: {}", path,
+                                rows.ignored_metrics));
   }
   return notes;
 }

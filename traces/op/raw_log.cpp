@@ -131,7 +131,7 @@ Result<FileNotes> append_raw_log_file(ByteSource& source, TraceIntake& intake) {
   GOODPUT_TRY(const RawLogReading reading, append_raw_log(source, intake));
   FileNotes notes;
   const auto left_out = [&](std::size_t count, std::string_view what) {
-    if (count > 0) notes.push_back(fmt::format("{}: ignored {} {}", source.path(), count, what));
+    if (count > 0) notes.push_back(fmt::format("{}: ignored {}: {}", source.path(), what, count));
   };
   left_out(reading.foreign_lines, "lines of other loggers");
   left_out(reading.ignored_metrics, "lines of metrics that are not ops of a step");
@@ -245,7 +245,8 @@ Result<RawLogReading> append_raw_log(ByteSource& source, TraceIntake& intake) {
 
 OpTraceFormat op_trace_format_raw_log() {
   return {.name = "raw_log",
-          .summary = "NDTimeline's raw log (.log, .log.1, ..., .gz); op IDs are derived from the order",
+          .summary =
+              "NDTimeline's raw log (.log, .log.1, ..., .gz); op IDs are derived from the order of the ops",
           .extensions = {".log", ".log.gz"},
           .matches = raw_log_matches,
           .append_file = append_raw_log_file,

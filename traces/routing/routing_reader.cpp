@@ -20,9 +20,10 @@ Result<RoutingReading> read_routing_files(const std::vector<std::string>& paths)
     GOODPUT_TRY(const RoutingFormat format, format_of(routing_formats(), "routing trace", {}, source));
     if (first.empty()) first = format.name;
     if (format.name != first) {
-      return Error{fmt::format("is {}, but {} is {}; all files of a trace must have the same format",
-                               format.name, paths.front(), first),
-                   {.file = path}};
+      return Error{
+          fmt::format("has format {}, but {} has format {}; all files of a trace must have the same format",
+                      format.name, paths.front(), first),
+          {.file = path}};
     }
     rows.begin_file(path);
     GOODPUT_TRY_STATUS(format.append_file(source, rows));

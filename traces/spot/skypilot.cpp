@@ -261,11 +261,13 @@ Result<SpotPolarity> settle_polarity(const Ticks& ticks, const SpotOptions& opti
   if (stated) return *stated;
   if (options.polarity) return *options.polarity;
   if (highest_of(*ticks.data).value > 1) return SpotPolarity::kAvailable;
-  return Error{fmt::format("has no count above 1; a 1 means available in published files, but preempted in "
-                           "SkyPilot's simulator; give {} available|preempted",
-                           kOption),
-               {.file = path, .pointer = "/data"},
-               "polarity"};
+  return Error{
+      fmt::format(
+          "has no count above 1, so the meaning of a count is unclear: 1 means 1 available node in published "
+          "files, but 1 preempted node in SkyPilot's simulator; give {} available|preempted",
+          kOption),
+      {.file = path, .pointer = "/data"},
+      "polarity"};
 }
 
 // Counts of preempted nodes need to know of how many.
@@ -274,7 +276,8 @@ Status check_counts(const Ticks& ticks, SpotPolarity polarity, const std::string
   const Where where{.file = path, .pointer = fmt::format("/data/{}", highest.tick)};
   const std::optional<std::int32_t> nodes = ticks.metadata->nodes;
   if (nodes && highest.value > *nodes)
-    return Error{fmt::format("is {}, more than /metadata/nodes ({})", highest.value, *nodes), where};
+    return Error{fmt::format("is {}, but must be at most /metadata/nodes ({})", highest.value, *nodes),
+                 where};
   if (nodes || polarity == SpotPolarity::kAvailable || highest.value <= 1) return Ok{};
   return Error{fmt::format("is {} preempted nodes, but the total is unknown; add \"nodes\" to \"metadata\", "
                            "or remove {} preempted",
@@ -325,12 +328,14 @@ Result<SpotContent> read_skypilot(ByteSource& source, const SpotOptions& options
 }  // namespace
 
 SpotFormat spot_format_skypilot() {
-  return {.name = "skypilot",
-          .summary = "spot counts: SkyPilot's JSON with gap_seconds, data and optionally prices by tick",
-          .extensions = {},
-          .matches = is_skypilot,
-          .read = read_skypilot,
-          .write = nullptr};
+  return {
+      .name = "skypilot",
+      .summary =
+          "spot counts: SkyPilot's JSON with gap_seconds, data (one count per tick) and optionally prices",
+      .extensions = {},
+      .matches = is_skypilot,
+      .read = read_skypilot,
+      .write = nullptr};
 }
 
 }  // namespace goodput

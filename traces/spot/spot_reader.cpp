@@ -26,11 +26,12 @@ Result<SpotMeaning> settle_meaning(const SpotContent& content, const SpotOptions
   if (stated) return *stated;
   if (options.meaning) return *options.meaning;
   if (content.assumed_meaning) return *content.assumed_meaning;
-  return Error{fmt::format("does not show whether its nodes were really held (a drop is a preemption) or "
-                           "could have been launched (a drop may not be a preemption); give {} held|probe",
-                           kOption),
-               {.file = path},
-               "meaning"};
+  return Error{
+      fmt::format("does not show what its counts mean: nodes that were held (a drop is a preemption), or "
+                  "nodes that could have been launched (a drop may not be a preemption); give {} held|probe",
+                  kOption),
+      {.file = path},
+      "meaning"};
 }
 
 }  // namespace

@@ -238,7 +238,7 @@ TEST_CASE("checkpoint modules: what is wrong with a Swin transformer is named wi
   CHECK(with(two + R"({"experts": 4, "top_k": 1, "stages": [2]})") ==
         " /swin/moe/stages/0: is 2; stages must be in ascending order and below 2");
   CHECK(with(two + R"({"experts": 4, "top_k": 1, "stages": [1], "first_block": 2})") ==
-        " /swin/moe/stages/0: is 1, a stage with only 2 blocks, but first_block is 2");
+        " /swin/moe/stages/0: is 1, but this stage has only 2 blocks and first_block is 2");
   CHECK(with(R"("depths": [10000], "heads": [1], "hidden": 96000)") == " /swin/hidden: is given twice");
   CHECK(problem(R"({"name": "S", "swin": {"hidden": 100000, "classes": 10, "depths": [10000, 10000, 10000],
                     "heads": [1, 1, 1], "ffn_ratio": 1000}})") ==

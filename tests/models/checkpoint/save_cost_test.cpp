@@ -240,8 +240,8 @@ TEST_CASE("a run that storage cannot follow is refused, with the interval that i
   const Result<RunCosts> costs = run_costs(small_model(), partial(1), kEven, run);
   REQUIRE(!costs);
   CHECK(costs.error().message() ==
-        "interval is 6, but with K = 1 it takes 7.000 s to write a checkpoint to storage; use at least 7 "
-        "steps, faster storage or smaller shards");
+        "interval is 6, but writing a checkpoint to storage with K = 1 takes 7.000 s; use at least 7 steps, "
+        "faster storage or smaller shards");
   CHECK(run_costs(small_model(), partial(1, Sharding::kAdps), kEven, run));  // 4 s
 }
 
@@ -263,15 +263,16 @@ TEST_CASE("a run or a rotation of more than can be looked at is refused") {
   const Result<RunCosts> costs = run_costs(small_model(), partial(1), kEven, run);
   REQUIRE(!costs);
   CHECK(costs.error().message() ==
-        "interval is 1, which makes 1e+09 checkpoints of 4 experts up to the last fault; increase it");
+        "interval is 1, so 1e+09 checkpoints of 4 experts precede the last fault, which is too much to "
+        "compute; increase the interval");
 
   ModuleBytes modules = small_model();
   modules.experts = 65'536;
   PartialCheckpoint checkpoint = partial(1);
   CHECK(!check_rotation(modules, checkpoint));
   CHECK(check_rotation(modules, checkpoint).error().message() ==
-        "the experts take turns over 65536 checkpoints of 2 ranks and 65536 experts each, which is too much "
-        "to compute; use a larger K that divides 65536, or fewer ranks");
+        "goodput would have to compute 65536 checkpoints of 2 ranks and 65536 experts each, which is too "
+        "much; use a larger K that divides 65536 (experts per layer), or fewer ranks");
   checkpoint.k = {512, 256};
   CHECK(check_rotation(modules, checkpoint));
 }

@@ -189,7 +189,7 @@ TEST_CASE("arrange collectives: steps with other communication than usual are le
   CHECK(analysed->analysis.whatif.steps == std::vector<std::int64_t>{2, 3, 4, 5});
   REQUIRE(analysed->analysis.cleaning.size() == 1);
   CHECK(analysed->analysis.cleaning.front().detail ==
-        "in step 1 rank 0 launches different communication than usual");
+        "in step 1, rank 0 launches different communication than in other steps");
   CollectiveOptions strict;
   strict.strict = true;
   CHECK_FALSE(testing::analyse_ranks({first, second}, strict));

@@ -194,7 +194,7 @@ TEST_CASE("joined ranks: steps with other communication than usual are left out,
   const CleaningFinding& finding = attempt.joined->findings().front();
   CHECK(finding.rule == CleaningRule::kOtherShape);
   CHECK(finding.steps == std::vector<std::int64_t>{1});
-  CHECK(finding.detail == "in step 1 rank 0 launches different communication than usual");
+  CHECK(finding.detail == "in step 1, rank 0 launches different communication than in other steps");
   CHECK_FALSE(join(ranks, {{}, true}).error().empty());  // strict
 }
 

@@ -146,7 +146,7 @@ TEST_CASE("calibrate file: a check has a name, a time and a tier") {
   CHECK(problem_after(R"("median_us": 9000, )", R"("median_us": 8000, )") ==
         " /checks/0/median_us: must be at least p05_us and min_us (8900), not 8000");
   CHECK(problem_after(R"("cv": 0.01, "tier": "measured"}])", R"("cv": 0.01}])") ==
-        " /checks/0/tier: is missing; it must state where the times come from");
+        " /checks/0/tier: is missing; state where the times come from");
 }
 
 TEST_CASE("calibrate file: emulated times are refused by name") {

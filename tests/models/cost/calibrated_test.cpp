@@ -234,15 +234,15 @@ TEST_CASE(
   auto [cluster, parameters] = h200();
   cluster.gpu.name = "A100 SXM4 80GB";
   CHECK(check_machine(shipped_calibration(), cluster).error().message() ==
-        "/machine/gpu: is \"NVIDIA H200\", but the cluster has GPU \"A100 SXM4 80GB\"; measure that GPU, or "
-        "add it to \"stands_for\"");
+        "/machine/gpu: is \"NVIDIA H200\", but the cluster has GPU \"A100 SXM4 80GB\"; measure the GPU of "
+        "the cluster, or add that GPU to \"stands_for\"");
   cluster.gpu.name = "H100 SXM5 80GB";
   CHECK(check_machine(shipped_calibration(), cluster));
   Calibration slice = shipped_calibration();
   slice.machine.mig = true;
   CHECK(check_machine(slice, cluster).error().message() ==
         "/machine/mig: is true: these times are from a part of a GPU (a MIG instance) and do not apply to a "
-        "whole GPU");
+        "whole GPU; measure without MIG");
   slice.machine.mig = false;
   CHECK(check_machine(slice, cluster));
   const CalibratedCost cost(cluster, parameters, shipped_calibration());
@@ -271,8 +271,8 @@ TEST_CASE("calibrated: the default goes by its name; without it or with a wrong 
                             R"({"schema": "goodput.calibration/1", "machine": {"gpu": "A9"}, "ops": []})");
   plan.calibration = wrong.path();
   CHECK(without_path(make_cost_model(cost_inputs(plan)).error().message(), wrong) ==
-        " /machine/gpu: is \"A9\", but the cluster has GPU \"H200 SXM 141GB\"; measure that GPU, or add it "
-        "to \"stands_for\"");
+        " /machine/gpu: is \"A9\", but the cluster has GPU \"H200 SXM 141GB\"; measure the GPU of the "
+        "cluster, or add that GPU to \"stands_for\"");
   plan.calibration = "/nowhere/c.json";
   CHECK(make_cost_model(cost_inputs(plan)).error().message() == "/nowhere/c.json: no such file");
 }

@@ -147,7 +147,7 @@ TEST_CASE("calibration: another schema, op, key or tier is refused") {
 
 TEST_CASE("calibration: every op says how well founded it is, and times of shared GPUs are no costs") {
   CHECK(problem_with(R"({"op": "copy", "points": [{"bytes": 1, "median_us": 1}]})") ==
-        " /ops/0/tier: is missing; it must state where the times come from");
+        " /ops/0/tier: is missing; state where the times come from");
   CHECK(problem_with(all_gather(R"({"ranks": 8})", kPoints, R"("tier": "correctness_only")")) ==
         " /ops/0/tier: \"correctness_only\" times cannot be used: the ranks took turns on one GPU, so no "
         "network was measured");
@@ -168,7 +168,7 @@ TEST_CASE("calibration: an op wants its params; a collective has more than one r
 TEST_CASE("calibration: points ascend, in the op's own size, with positive times") {
   CHECK(problem_with_points("[]") == " /ops/0/points: must have at least one point");
   CHECK(problem_with_points(R"([{"bytes": 2048, "median_us": 5}, {"bytes": 2048, "median_us": 6}])") ==
-        " /ops/0/points/1/bytes: must be more than 2048, the size of the previous point, not 2048");
+        " /ops/0/points/1/bytes: is 2048, but must be more than the size of the previous point (2048)");
   CHECK(problem_with_points(R"([{"tokens": 2048, "median_us": 5}])") ==
         " /ops/0/points/0: must have the size key \"bytes\" and no other size key, like every point of op "
         "\"all_gather\"");
@@ -183,7 +183,7 @@ TEST_CASE("calibration: points ascend, in the op's own size, with positive times
         " /ops/0/points/0/median_us: is missing; it must be a number above 0");
   CHECK(problem_with_points(R"([{"bytes": 1, "median_us": 5, "nwrong": 0}])").empty());
   CHECK(problem_with_points(R"([{"bytes": 1, "median_us": 5, "nwrong": 4}])") ==
-        " /ops/0/points/0/nwrong: must be 0, not 4: the time of a wrong result is not valid");
+        " /ops/0/points/0/nwrong: must be 0, not 4: the times of a point with wrong results are not valid");
   CHECK(problem_with_points(R"([{"bytes": 1, "median_us": 5, "p05_us": 6}])") ==
         " /ops/0/points/0/median_us: must be at least p05_us and min_us (6), not 5");
   CHECK(problem_with_points(R"([{"bytes": 1, "median_us": 5, "p95_us": 4}])") ==
@@ -206,7 +206,7 @@ TEST_CASE("calibration: an assumed number lies in its range") {
   };
   CHECK(problem_of(R"({"name": "a", "value": 3})").empty());
   CHECK(problem_of(R"({"name": "a", "value": 3, "range": [1, 2]})") ==
-        " /assumed/0/value: is 3, outside its range 1 to 2");
+        " /assumed/0/value: is 3, but must be in \"range\", 1 to 2");
   CHECK(problem_of(R"({"name": "a", "value": 3, "range": [4, 2]})") ==
         " /assumed/0/range: must be [min, max]");
   CHECK(problem_of(R"({"name": "a", "value": 3, "range": 4})") ==

@@ -218,10 +218,11 @@ TEST_CASE("failures: values out of range and rules between fields") {
   };
   // exponential, weibull
   CHECK(problem(R"({"model": "exponential", "nodes": 4})") ==
-        "/mtbf_hours: is missing; give it or failures_per_1000_node_days");
+        "/mtbf_hours: is missing; give mtbf_hours or failures_per_1000_node_days");
   CHECK(problem(R"({"model": "weibull", "nodes": 4, "shape": 2, "mtbf_hours": 9,
                     "failures_per_1000_node_days": 3})") ==
-        "/failures_per_1000_node_days: sets the same as mtbf_hours; give only one of them");
+        "/failures_per_1000_node_days: is given, but mtbf_hours also sets the failure rate; give only one of "
+        "the two keys");
   CHECK(problem(R"({"model": "exponential", "nodes": 4, "mtbf_hours": 0})") ==
         "/mtbf_hours: must be a number above 0 and at most 1000000000, not 0");
   CHECK(problem(R"({"model": "exponential", "nodes": 4, "mtbf_hours": 9, "repair_s": -1})") ==
@@ -248,10 +249,12 @@ TEST_CASE("failures: values out of range and rules between fields") {
         "/group_size: is missing; set the number of nodes per rack or zone");
   // fail_slow
   CHECK(problem(R"({"model": "fail_slow", "nodes": 4, "per_node_day": 1})") ==
-        ": does not define how slow nodes get; give speed_min with speed_max, slowdowns, or whatif");
+        ": does not define how slow nodes get; give exactly one of speed_min with speed_max, slowdowns, or "
+        "whatif");
   CHECK(
       problem(R"({"model": "fail_slow", "nodes": 4, "per_node_day": 1, "slowdowns": [2], "speed_min": 1})") ==
-      ": defines in several ways how slow nodes get; give speed_min with speed_max, slowdowns, or whatif");
+      ": defines in several ways how slow nodes get; give exactly one of speed_min with speed_max, "
+      "slowdowns, or whatif");
   CHECK(problem(R"({"model": "fail_slow", "nodes": 4, "per_node_day": 1, "speed_min": 0.5})") ==
         "/speed_max: is missing; speed_min requires it");
   CHECK(problem(R"({"model": "fail_slow", "nodes": 4, "per_node_day": 1, "speed_max": 0.5})") ==
@@ -278,7 +281,7 @@ TEST_CASE("failures: what acts on the nodes of others needs others") {
         "/1/nodes: is 5, but the other failure models have only 4 nodes");
   CHECK(failures_of("[" + slow + "," + fleet + "]")->nodes() == 6);
   CHECK(problem_of(R"({"model": "fail_slow", "nodes": 2, "per_node_day": 1, "whatif": "w.json"})") ==
-        "/whatif: folder/w.json lists no workers under slowdown_by_worker");
+        "/whatif: folder/w.json has no workers in slowdown_by_worker");
 }
 
 }  // namespace goodput::testing

@@ -128,19 +128,20 @@ TEST_CASE("failure presets: nothing of the file is named as unused, but the name
 }
 
 TEST_CASE("failure presets: what is wrong is named with its place") {
-  CHECK(problem({{"preset", 3}}) == "folder/job.json /failures/preset: must be a file in failures/, not 3");
+  CHECK(problem({{"preset", 3}}) ==
+        "folder/job.json /failures/preset: must be the name of a file in failures/, not 3");
   CHECK(problem({{"preset", "rcs-1"}})
             .starts_with("folder/job.json /failures/preset: no failure preset "
                          "\"rcs-1\"; did you mean \"rsc-1\"?"));
   CHECK(problem({{"preset", "x/mine.json"}}) ==
         "folder/job.json /failures/preset: no such file: \"folder/x/mine.json\"");
   CHECK(problem({{"preset", "rsc-1"}, {"repairs", 3}}) ==
-        "folder/job.json /failures/repairs: unknown key; did you mean \"repair_s\"? (together with the "
-        "preset " +
+        "folder/job.json /failures/repairs: unknown key; did you mean \"repair_s\"? (with the other keys "
+        "from the preset " +
             kFolder + "rsc-1.json)");
   CHECK(problem({{"preset", "rsc-1"}, {"mtbf_hours", 3}}) ==
-        "folder/job.json /failures/failures_per_1000_node_days: sets the same as mtbf_hours; give only one "
-        "of them (together with the preset " +
+        "folder/job.json /failures/failures_per_1000_node_days: is given, but mtbf_hours also sets the "
+        "failure rate; give only one of the two keys (with the other keys from the preset " +
             kFolder + "rsc-1.json)");
 }
 
@@ -156,7 +157,8 @@ TEST_CASE("failure presets: a file of one's own is read by its path, and its mis
   const TemporaryFile trace("trace.json", R"({"model": "trace", "file": "spot.csv"})");
   CHECK(problem({{"preset", trace.path()}}) ==
         trace.path() +
-            " /file: names a file, which a preset cannot do because scenarios in other folders use it");
+            " /file: names a file, but a preset must not, because scenarios in other folders use the preset; "
+            "remove this key");
 }
 
 TEST_CASE("failures: a model that is told of no nodes wants to know how many there are") {

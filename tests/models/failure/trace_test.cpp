@@ -199,8 +199,8 @@ TEST_CASE("trace: what a recording does not say is not made up in silence") {
   SpotTrace trace = recorded(kSmall);
   trace.holes = {{at_s(50), at_s(70)}};
   CHECK(refused(trace) ==
-        "/holes: spot.csv has no data from 50 s to 70 s; set \"holes\": \"hold\" to keep the previous nodes, "
-        "or choose another part with from_s and to_s");
+        "/holes: spot.csv has no data from 50 s to 70 s; set \"holes\": \"hold\" to keep the nodes from "
+        "before the hole, or choose another part of the recording with from_s and to_s");
   CHECK(refused(trace, R"("holes": "hold")") == "");
   CHECK(refused(trace, R"("to_s": 50)") == "");
   CHECK(refused(trace, R"("from_s": 70)") == "");
@@ -211,7 +211,7 @@ TEST_CASE("trace: a probe is replayed only when asked to") {
   SpotTrace trace = counted({{0, 2}, {10, 1}});
   trace.meaning = SpotMeaning::kProbe;
   CHECK(refused(trace) ==
-        "/probe: counts.json recorded how many nodes could have been launched, so a drop may not be a "
+        "/probe: counts.json records how many nodes could have been launched, so a drop is not necessarily a "
         "preemption; set \"probe\": \"replay\" to replay drops as preemptions");
   CHECK(replay(trace, R"("probe": "replay")").size() == 3);
 }
@@ -233,8 +233,8 @@ TEST_CASE("trace: parts and caps that the recording does not have") {
   CHECK(refused(trace, R"("cap": {"rule": "saturate"})") ==
         "folder/job.json /failures/cap/nodes: is missing; set the maximum number of nodes");
   CHECK(refused(counted({{0, 2}}), R"("cap": {"names": ["node2"]})") ==
-        "/cap/names: are given, but the nodes in counts.json have no names; set \"rule\" to first_seen, thin "
-        "or saturate");
+        "/cap/names: are given, but the nodes in counts.json have no names; remove names and set \"rule\" to "
+        "first_seen, thin or saturate");
   const std::string second =
       "["
       R"({"model": "exponential", "nodes": 2, "mtbf_hours": 1}, )" +

@@ -57,6 +57,18 @@ TEST_CASE("a mixture whose shares or quantiles cannot be is refused, with its pl
         " /bad_hosts: must be at most the number of hosts (2), not 3");
 }
 
+TEST_CASE("a mixture's former keys least and most are read, with a note each") {
+  const TemporaryFile file(
+      "fleet.json",
+      R"({"causes": [{"kind": "gc-pauses", "share": 0.1, "slowdown": {"least": 1, "median": 1.1, "p90": 1.2, "most": 1.3}}], "shapes": [)" +
+          kShapes);
+  const FleetMixture mixture = read_fleet_mixture(file.path()).value();
+  CHECK(mixture.causes.at(0).slowdown.max == 1.3);
+  REQUIRE(mixture.notes.size() == 2);
+  CHECK(mixture.notes[0].pointer == "/causes/0/slowdown/least");
+  CHECK(mixture.notes[1].new_name == "max");
+}
+
 TEST_CASE("the fleet of the paper is dealt with the paper's figures") {
   // 20,000 jobs: four standard errors of a share p are 4 sqrt(p (1 - p) / 20000), of 42.5 % 1.4 %.
   constexpr std::size_t kJobs = 20'000;

@@ -333,7 +333,7 @@ TEST_CASE("moe step: nodes are used in whole groups, and what cannot be done is 
   const auto refusal = [](const auto& result) { return result ? "" : result.error().message(); };
   TrainingPlan dense = testing::small_plan();
   CHECK(refusal(MoeStepModel(dense, cost, BatchRule::kPerReplica).flexible({}, loads)) ==
-        "/model: has no experts");
+        "/model: has no experts; choose a model with experts");
   dense = tiny_plan();
   dense.parallel.pp = 2;
   CHECK(refusal(MoeStepModel(dense, cost, BatchRule::kPerReplica)

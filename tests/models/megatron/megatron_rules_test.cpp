@@ -304,9 +304,8 @@ TEST_CASE("megatron: what the rules do not cover is refused by name") {
         "stage 0 launches 1 forward-send ops, but stage 1 launches 0 forward-recv ops; each send needs one "
         "receive");
   CHECK(error_of(two_stages().forward(1, 0, 4).forward(2, 0, 5)) ==
-        "stage 0: 1 forward-send ops were launched for 3 forward-compute ops; each pass needs one (the first "
-        "and last "
-        "stage may have none, or one fewer)");
+        "stage 0: 1 forward-send ops were launched for 3 forward-compute ops, but each pass needs one (the "
+        "first and last stage may have none, or one fewer)");
 }
 
 TEST_CASE("megatron: messages of the last stage that the first has none of show that stages are missing") {

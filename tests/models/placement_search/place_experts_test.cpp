@@ -195,7 +195,7 @@ TEST_CASE("placed layers: a threshold that is too high is lowered, and the lower
 }
 
 TEST_CASE("placed layers: nodes and loads that cannot be are said") {
-  CHECK(problem({{1, 2}}, {2, 3, 2}) == "3 slots per node do not divide evenly among its 2 GPUs");
+  CHECK(problem({{1, 2}}, {2, 3, 2}) == "3 slots per node do not divide evenly among the 2 GPUs of a node");
   CHECK(problem({{1, 2}}, {2, 3, 0}) == "GPUs per node must be 1 or more, not 0");
   CHECK(problem({{1, 2}}, {2, 3, -1}) == "GPUs per node must be 1 or more, not -1");
   CHECK(problem({{1, 1, 1}}, {1, 2, 1}) ==
@@ -263,7 +263,8 @@ TEST_CASE("placed layers: replicas that cannot be are said") {
   CHECK(refused({{}, {}}, {3, 2, 1}) ==
         "there are no experts; give the number of replicas of at least one expert");
   CHECK(refused({{3, 3}, {1, 2, 3}}, {3, 2, 1}) == "a layer has loads for 3 experts but replicas for 2");
-  CHECK(refused({{3, 3}, {}}, {2, 3, 2}) == "3 slots per node do not divide evenly among its 2 GPUs");
+  CHECK(refused({{3, 3}, {}}, {2, 3, 2}) ==
+        "3 slots per node do not divide evenly among the 2 GPUs of a node");
 }
 
 TEST_CASE("placed layers: names of rules are in the order of the enumerators") {

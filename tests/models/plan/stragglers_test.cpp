@@ -80,14 +80,13 @@ TEST_CASE("stragglers: workers, stages and steps must be the job's") {
   CHECK(misplaced(SlowWorker{0, 0, 2, 5, 4}) == "/1/to_step: must be at least from_step (5), not 4");
   CHECK(misplaced(StagePartition{4, 2}) == "/1/stage: is 4, but the job has only 4 stages, numbered from 0");
   CHECK(misplaced(StagePartition{0, 2}, {2, 1, 10}) ==
-        "/1: a job with one stage cannot have an uneven partition");
+        "/1: requires at least 2 pipeline stages, but the job has 1");
   CHECK(misplaced(SlowLink{2, 0, 4}) ==
         "/1/dp: is 2, but the job has only 2 data-parallel ranks, numbered from 0");
   CHECK(misplaced(SlowLink{0, 0, 4, 5, 4}) == "/1/to_step: must be at least from_step (5), not 4");
-  CHECK(misplaced(SlowLink{}, {2, 1, 10}) == "/1: a job with one stage has no link between stages");
+  CHECK(misplaced(SlowLink{}, {2, 1, 10}) == "/1: requires at least 2 pipeline stages, but the job has 1");
   CHECK(misplaced(NicFlap{0, 5}) == "/1/stage: is 5, but the job has only 4 stages, numbered from 0");
-  CHECK(misplaced(NicFlap{0, 0}, {1, 1, 10}) ==
-        "/1: a job with one worker has no transfers that could be slow");
+  CHECK(misplaced(NicFlap{0, 0}, {1, 1, 10}) == "/1: requires at least 2 workers, but the job has 1");
 }
 
 TEST_CASE("stragglers: a sequence of equal documents costs attention by their share of its length") {

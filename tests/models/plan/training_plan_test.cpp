@@ -237,8 +237,8 @@ TEST_CASE("plan: tokens of a step, each once an expert it goes to, are counted i
   };
   CHECK(with(9, 1'000'000'000).empty());
   CHECK(with(10, 1'000'000'000) ==
-        "/parallel/sequence_length: is 1000000000, which times global_batch 1000000000 and the model's top_k "
-        "exceeds 2^63; use at most 922337203");
+        "/parallel/sequence_length: is 1000000000, but sequence_length x global_batch (1000000000) x the "
+        "model's top_k must be below 2^63; use at most 922337203");
   CHECK(with(10, 922'337'203).empty());
 }
 
@@ -314,8 +314,8 @@ TEST_CASE("plan: instances that ZeRO shards within are whole replicas, and whole
   };
   CHECK(with_experts(2).empty());
   CHECK(with_experts(4) ==
-        "/parallel/zero_instances: is 4, which gives each instance 2 of the dp 8 replicas; their 2 GPUs are "
-        "not whole groups of ep 4; use fewer instances or a smaller ep");
+        "/parallel/zero_instances: is 4, so each instance has 2 of the dp 8 replicas, but their number of "
+        "GPUs (2) is not a multiple of ep 4; use fewer instances or a smaller ep");
 }
 
 TEST_CASE("plan: with other numbers of replicas instances stay as large, or grow") {

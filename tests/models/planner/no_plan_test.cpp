@@ -33,8 +33,8 @@ TEST_CASE("no plan: dp has what pp, tp and cp leave of the GPUs, and has to divi
   // 80 has pp 5 x tp 8 x dp 2, 96 has pp 6 x tp 8 x dp 2.
   CHECK(no_plan(base_of_64(), 88) ==
         "no parallel plan uses exactly 88 GPUs: tp x cp x pp x dp = 88, with pp up to the model's 8 layers, "
-        "allows only dp 11, 22, 44, 88, none of which divides the batch of 64; the nearest numbers that "
-        "work, in whole nodes: 80 or 96 GPUs");
+        "allows only dp 11, 22, 44, 88, none of which divides the batch of 64; the nearest GPU counts that "
+        "work and fill whole nodes: 80 or 96");
 }
 
 TEST_CASE("no plan: of many dp the smallest are named") {
@@ -49,12 +49,12 @@ TEST_CASE("no plan: sizes that the question fixes leave none, or one that does n
   space.pp = {3};
   CHECK(no_plan(base_of_64(), 64, space) ==
         "no parallel plan uses exactly 64 GPUs: no tp, cp, pp and dp in the search multiply to that number; "
-        "the nearest numbers that work, in whole nodes: 48 or 96 GPUs");  // dp 2 and 4
+        "the nearest GPU counts that work and fill whole nodes: 48 or 96");  // dp 2 and 4
   space.pp = {1};
   space.micro_batch = {1};  // two kinds of recomputation, with ZeRO 0, 1 and 3
   CHECK(no_plan(base_of_64(), 24, space) ==
         "no parallel plan uses exactly 24 GPUs: global batch is not a multiple of dp x micro_batch (6); the "
-        "nearest numbers that work, in whole nodes: 16 or 32 GPUs");
+        "nearest GPU counts that work and fill whole nodes: 16 or 32");
 }
 
 TEST_CASE("no plan: where no number of GPUs would do none is named") {

@@ -319,7 +319,7 @@ TEST_CASE("checkpoint policy: bad options name their place") {
         "gather_s, step_overhead_s, tier, dispatch");
   CHECK(refusal("checkpoint", R"({"checkpoint": {"interval": "daly"}})", *job) ==
         "/checkpoint/mtbf_hours: is not given, and a failure model does not define how often it hits the "
-        "job; give it, or set interval to \"fixed\"");
+        "job; give mtbf_hours, or set interval to \"fixed\"");
   CHECK(refusal("checkpoint", R"({"slow_nodes": {"action": "evikt"}})", *job) ==
         "s.json /policies/checkpoint/slow_nodes/action: must be one of \"keep\", \"evict\", \"swap\", not "
         "\"evikt\"; did you mean \"evict\"?");

@@ -202,8 +202,8 @@ TEST_CASE("elastic_dp policy: with a fixed batch replicas that would make no ste
   };
   PolicyCase job("elastic_dp", round_regrouping_options(), fixed());
   CHECK(job.prepared().warnings() ==
-        std::vector<std::string>{"of 9 nodes, 5 train and 4 are idle: with micro-batches of 4, more replicas "
-                                 "would not train the 40 samples of a step sooner"});
+        std::vector<std::string>{"of 9 nodes, 5 train and 4 are idle: with micro_batch 4, more replicas "
+                                 "would not shorten a step of 40 samples"});
   JobLog log;
   const JobResult result = job.run(steps(50), held(10, {lost(job.step(10) * 25, 3)}), &log);
   CHECK(result.samples == 50 * 40);
@@ -219,10 +219,10 @@ TEST_CASE("elastic_dp policy: ZeRO shards within a replica group, and what that 
   // 12 B a dense parameter: a third of them instead of a twelfth; no expert is anywhere else either.
   const GpuParameters held = parameters_at(plan, {}, layers_by_position(plan, 1), 0);
   const double more = 12 * (held.dense + held.experts) * (1. / 3 - 1. / 12) / (1 << 30);
-  CHECK(warning.starts_with(
-      fmt::format("shards its optimizer over 3 GPUs within a replica group, not over 12 GPUs; this takes "
-                  "{:.1f} GiB more per GPU (",
-                  more)));
+  CHECK(warning.starts_with(fmt::format(
+      "shards the optimizer state over 3 GPUs within a replica group, not over 12 GPUs; this takes "
+      "{:.1f} GiB more per GPU (",
+      more)));
   CHECK(warning.find(", and steps take ") != std::string::npos);
   // Steps are those of the plan with an instance a group.
   TrainingPlan instances = plan;
@@ -231,7 +231,7 @@ TEST_CASE("elastic_dp policy: ZeRO shards within a replica group, and what that 
   CHECK(job.step(12) == job_of(instances)->steps().planned(instances.parallel)->step);
   const PolicyCase single("elastic_dp", "{}", job_of(plan));
   CHECK(single.prepared().warnings().front().starts_with(
-      "holds its optimizer unsharded on every GPU, not sharded over 12 GPUs; "));
+      "holds the optimizer state unsharded on every GPU, not sharded over 12 GPUs; "));
   // A plan that shards so already, or not at all, loses nothing.
   CHECK(PolicyCase("elastic_dp", R"({"nodes_per_replica": 3})", job_of(instances))
             .prepared()
@@ -253,8 +253,9 @@ TEST_CASE("elastic_dp policy: a replica group has whole expert-parallel groups")
   const SimDuration eight = job.step(8);
   const JobResult result = job.run(steps(50), held(10, {lost(ten * 25, 3)}));
   CHECK(result.end == at(ten * 25 + kReconfiguration + eight * 25));
-  CHECK(refusal("elastic_dp", R"({"nodes_per_replica": 3})", job.job()) ==
-        "/nodes_per_replica: must be a multiple of 2, not 3: whole replicas of 2 GPUs fill that many nodes");
+  CHECK(
+      refusal("elastic_dp", R"({"nodes_per_replica": 3})", job.job()) ==
+      "/nodes_per_replica: must be a multiple of 2, not 3, so that whole replicas of 2 GPUs fill the nodes");
 }
 
 TEST_CASE("elastic_dp policy: replicas of pipelines and of several nodes are groups by themselves") {

@@ -34,8 +34,8 @@ TrainingPlan interleaved_plan(std::int32_t nodes, std::int32_t dp, std::int32_t 
 }
 
 constexpr const char* kFiveOfNine =
-    "of 9 nodes, 5 train and 4 are idle: with micro-batches of 4, more replicas would not train the 40 "
-    "samples of a step sooner";
+    "of 9 nodes, 5 train and 4 are idle: with micro_batch 4, more replicas would not shorten a step of 40 "
+    "samples";
 
 }  // namespace
 
@@ -99,9 +99,8 @@ TEST_CASE("fixed batch: nodes idle because a schedule wants certain numbers of m
   const PolicyCase job("checkpoint", "{}",
                        job_of(plan, JobRouting::balanced(12, 8), JobStart::kRunning, BatchRule::kFixed));
   CHECK(job.prepared().warnings() ==
-        std::vector<std::string>{
-            "of 24 nodes, 18 train and 6 are idle: with micro-batches of 1 in numbers that schedule "
-            "\"interleaved\" can run, more replicas would not train the 36 samples of a step sooner"});
+        std::vector<std::string>{"of 24 nodes, 18 train and 6 are idle: with micro_batch 1 and schedule "
+                                 "\"interleaved\", more replicas would not shorten a step of 36 samples"});
 }
 
 TEST_CASE("fixed batch: what the pipelines of oobleck do not take over from the plan is said") {
@@ -109,19 +108,21 @@ TEST_CASE("fixed batch: what the pipelines of oobleck do not take over from the 
   plan.parallel.ep = 2;
   plan.parallel.global_batch = 64;
   const PolicyCase job("oobleck", "{}", job_of(plan));
-  CHECK(job.prepared().warnings() ==
-        std::vector<std::string>{"its pipelines run 1F1B, not the plan's interleaved schedule (vpp 3)",
-                                 "its GPUs hold all experts of their layers; the plan's ep 2 has no effect"});
+  CHECK(
+      job.prepared().warnings() ==
+      std::vector<std::string>{"the policy's pipelines run 1F1B, not the plan's interleaved schedule (vpp 3)",
+                               "each GPU holds all experts of its layers, so the plan's ep 2 has no effect"});
   plan.parallel.vpp = 1;
   plan.parallel.ep = 1;
   plan.parallel.schedule = "dualpipe";
   const PolicyCase dualpipe("oobleck", "{}", job_of(plan));
   CHECK(dualpipe.prepared().warnings() ==
-        std::vector<std::string>{"its pipelines run 1f1b, not the plan's schedule \"dualpipe\""});
+        std::vector<std::string>{"the policy's pipelines run 1f1b, not the plan's schedule \"dualpipe\""});
   plan.parallel.schedule = "1f1b";
   plan.parallel.layers_per_stage = {4, 3, 3, 2};
   CHECK(PolicyCase("oobleck", "{}", job_of(plan)).prepared().warnings() ==
-        std::vector<std::string>{"its pipelines split layers evenly, not by the plan's layers_per_stage"});
+        std::vector<std::string>{
+            "the policy's pipelines split layers evenly, not by the plan's layers_per_stage"});
 }
 
 TEST_CASE("fixed batch: a step of so many micro-batches that nobody can simulate it is not tried") {

@@ -189,9 +189,9 @@ TEST_CASE("fixed size: the number of nodes is what replicas fill") {
   const JobPointer job = gpt_s();
   CHECK(
       refusal("gemini", R"({"nodes": 3})", *job) ==
-      "/nodes: must be a number of nodes that whole replicas fill, such as 2, not 3 (the job has 10 nodes)");
+      "/nodes: must be a number of nodes that holds whole replicas, such as 2, not 3 (the job has 10 nodes)");
   CHECK(refusal("hot_spare", R"({"nodes": 12})", *job) ==
-        "/nodes: must be a number of nodes that whole replicas fill, such as 10, not 12 (the job has 10 "
+        "/nodes: must be a number of nodes that holds whole replicas, such as 10, not 12 (the job has 10 "
         "nodes)");
   CHECK(refusal("gemini", R"({"replicas": 0})", *job) ==
         "s.json /policies/gemini/replicas: must be an integer from 1 to 64, not 0");

@@ -57,14 +57,15 @@ TEST_CASE("job warnings: a job that waits for more nodes than there ever are nev
   };
   const auto never = [](int needed, int ever) {
     return std::vector<std::string>{fmt::format(
-        "never trains: it needs {} nodes, but the failure models provide at most {}", needed, ever)};
+        "never trains, because the policy needs {} nodes, but the failure models provide at most {}", needed,
+        ever)};
   };
   CHECK(warnings("ds", "{}", 1) == never(2, 1));
   CHECK(warnings("ds", "{}", 2).empty());
   CHECK(warnings("hot_spare", R"({"nodes": 6})", 5) == never(6, 5));
   CHECK(warnings("hot_spare", R"({"nodes": 6})", 6).empty());
   CHECK(warnings("oobleck", R"({"nodes_per_pipeline": 9})", 8) ==
-        std::vector<std::string>{"its GPUs hold all experts of their layers; the plan's ep 2 has no effect",
+        std::vector<std::string>{"each GPU holds all experts of its layers, so the plan's ep 2 has no effect",
                                  never(9, 8)[0]});
   const auto lazarus = warnings("lazarus", R"({"slots_per_gpu": 2})", 3);
   CHECK(std::find(lazarus.begin(), lazarus.end(), never(4, 3)[0]) != lazarus.end());

@@ -105,8 +105,7 @@ TEST_CASE("job questions: those that make no sense have an answer in words") {
             .starts_with("/settings/mode: must be one of \"sync\", \"async\""));
   CHECK(one.error(R"({"ask": "checkpoint", "nodes": 10, "settings": {"interval": "daly"}})") ==
         "/settings/mtbf_hours: is not given, and a failure model does not define how often it hits the job; "
-        "give "
-        "it, or set interval to \"fixed\"");
+        "give mtbf_hours, or set interval to \"fixed\"");
   CHECK(one.error(R"({"ask": "step_time", "nodes": 10, "slowest": 1e-9})") ==
         "/slowest: must be a number from 0.001 to 1, not 1e-09");
   CHECK(one.error(R"({"ask": "mtbf", "nodes": 11})") == "/nodes: must be an integer from 1 to 10, not 11");

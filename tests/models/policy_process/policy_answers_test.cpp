@@ -110,7 +110,7 @@ TEST_CASE("policy answers: a course that the engine could not take is refused, w
   CHECK(fault(R"({"samples_per_step": 0})") ==
         "/samples_per_step: must be an integer from 1 to 10000000000000000, not 0");
   CHECK(fault(R"({"decide_at_step": 10})") ==
-        "/decide_at_step: must be after step 10, where the job resumes, not 10");
+        "/decide_at_step: must be after step 10 (the step from which the job resumes), not 10");
   CHECK(fault(R"({"decide_at_step": 6, "from": "storage"})") == "");
   CHECK(fault(R"({"wake_at_ns": 99})") == "/wake_at_ns: must be 100 or later, not 99");
   CHECK(fault(R"({"kind": "wait"})") == R"(/reason: is missing; give the reason, such as "needs 4 nodes")");
@@ -136,11 +136,11 @@ TEST_CASE("policy answers: phases, checkpoints and paces that cannot be") {
   CHECK(fault(R"({"checkpoints": {"memory": {"interval": 3}, "storage": {"interval": 10}}})") ==
         "/checkpoints/storage/interval: must be a multiple of the memory interval (3), not 10");
   CHECK(fault(R"({"checkpoints": {"storage": {"interval": 10, "asked": 10}}})") ==
-        "/checkpoints/storage/asked: must be 0 or less than the interval (10), not 10");
+        "/checkpoints/storage/asked: must be 0, or below the interval (10); found 10");
   CHECK(fault(R"({"pace": {"step_ns": 0}})") ==
         "/pace/step_ns: must be an integer from 1 to 10000000000000000, not 0");
   CHECK(fault(R"({"pace": {"step_ns": 9, "until": 10}})") ==
-        "/pace/until: must be after step 10, which is trained next, not 10");
+        "/pace/until: must be after step 10 (the next step), not 10");
   CHECK(fault(R"({"pace": {"step_ns": 3}})") ==
         "/pace/step_ns: is 3 for 4 samples, which is more than one sample per nanosecond");
 }
@@ -150,7 +150,7 @@ TEST_CASE("policy answers: nothing is asked for beyond the end of the clock") {
   here.job.now = kNoTime - SimDuration{10};
   CHECK(here.fault(R"({"phases": [{"bucket": "checkpoint_restore", "ns": 9}]})") == "");
   CHECK(here.fault(R"({"phases": [{"bucket": "checkpoint_restore", "ns": 10}]})") ==
-        "/phases: must end within 292 years, the limit of the clock");
+        "/phases: must end within 292 years, the limit of the simulated clock");
 }
 
 TEST_CASE("policy answers: a response ignores no loss, and wakes nobody in the past") {
@@ -206,7 +206,7 @@ TEST_CASE("policy answers: a figure for each name that was told") {
         "/metrics: is missing; it must be an object");
   CHECK(read_metrics(Json::parse(R"({"answer": "end_run"})"), {}));
   CHECK(message_of(read_metrics(Json::parse(R"({"answer": "end_run", "metrics": {"c": 1}})"), {})) ==
-        R"(/metrics: has metrics, but "hello" named none)");
+        R"(/metrics: has metrics, but the answer to "hello" named none)");
 }
 
 TEST_CASE("policy answers: lines that are no object of JSON") {

@@ -164,7 +164,7 @@ TEST_CASE("process policy: failures at wake-ups, at paces and at the end are fai
       R"(policy "mine" (./mine) during pace of trial 3: wrong answer: /step_ns: must be an integer from 1 to 10000000000000000, not 1.5)");
   CHECK(
       failure("}", "end_run", R"({"answer": "end_run", "metrics": {"more": 1}})") ==
-      R"(policy "mine" (./mine) during end_run of trial 3: wrong answer: /metrics: has metrics, but "hello" named none)");
+      R"(policy "mine" (./mine) during end_run of trial 3: wrong answer: /metrics: has metrics, but the answer to "hello" named none)");
 }
 
 TEST_CASE("process policy: who asks for ever is stopped") {

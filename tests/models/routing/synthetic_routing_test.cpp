@@ -202,7 +202,7 @@ TEST_CASE("synthetic routing config: what it lacks and what contradicts itself i
         " /course: must be an array of points {iteration, spread, drift}");
   CHECK(error_of(config_with(R"("top_k": 1, "course": [{"iteration": 5, "spread": 1, "drift": 0},
                                                         {"iteration": 5, "spread": 1, "drift": 0}])")) ==
-        " /course/1/iteration: must be more than 5, the iteration before it, not 5");
+        " /course/1/iteration: must be more than the iteration of the previous point (5), not 5");
   CHECK(error_of(config_with(R"("top_k": 1, "course": [{"iteration": 5, "spread": 0, "drift": 0}])")) ==
         " /course/0/spread: must be a number from 0.001 to 50, not 0");
   CHECK(error_of(config_with(R"("top_k": 1, "iterations": 10000000, "layers_": 1, )" + course)) ==

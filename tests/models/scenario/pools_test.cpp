@@ -134,15 +134,15 @@ TEST_CASE("pools: what is wrong is named with its place") {
   CHECK(problem(scenario_with({pool("", 4)})) ==
         " /pools/name: is not a valid name; a name must have 1 to 64 characters on one line");
   CHECK(problem(scenario_with({{{"name", "a"}}})) ==
-        " /pools/0/failures: is missing; it must be a failure model or an array of them");
+        " /pools/0/failures: is missing; it must be a failure model or an array of failure models");
   CHECK(problem(scenario_with({{{"failures", exponential(4)}}})) ==
         " /pools/0/name: is missing; it must be a string");
   Json both = scenario_with({pool("a", 4)});
   both["failures"] = exponential(4);
-  CHECK(problem(both) == " /failures: is set in each pool; remove it here");
+  CHECK(problem(both) == " /failures: must be set in each pool, not here; remove this key");
   Json priced = scenario_with({pool("a", 4)});
   priced["usd_per_node_hour"] = 3;
-  CHECK(problem(priced) == " /usd_per_node_hour: is set in each pool; remove it here");
+  CHECK(problem(priced) == " /usd_per_node_hour: must be set in each pool, not here; remove this key");
   Json neither = scenario_with({pool("a", 4)});
   neither.erase("pools");
   CHECK(problem(neither) == " /failures: is missing; give a failure model or an array of failure models");

@@ -191,7 +191,7 @@ TEST_CASE("schedules: what one cannot run is refused by the field that causes it
     return status.error().message();
   };
   CHECK(refusal("1f1b", {4, 2, 8}) ==
-        "/parallel/vpp: 2 chunks per stage, but schedule \"1f1b\" runs one; use \"interleaved\"");
+        "/parallel/vpp: 2 chunks per stage, but schedule \"1f1b\" supports only one; use \"interleaved\"");
   CHECK(refusal("interleaved", {1, 2, 8}) ==
         "/parallel/vpp: 2 chunks per stage, but pp is 1, so there is nothing to interleave; use vpp 1");
   CHECK(refusal("interleaved", {4, 2, 6}) ==

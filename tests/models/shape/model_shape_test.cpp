@@ -164,13 +164,13 @@ TEST_CASE("model: rules between fields are checked, and defaults derived") {
           std::string(
               R"({"name": "x", "layers": 1, "hidden": 8, "heads": 4, "kv_heads": 4, "vocab": 9, "ffn": 4, )")
               .append(kLatent) +
-          "}") == " /kv_heads: has no effect with \"latent\"; remove it");
+          "}") == " /kv_heads: has no effect with \"latent\"; remove this key");
   CHECK(
       problem(
           std::string(
               R"({"name": "x", "layers": 1, "hidden": 8, "heads": 4, "head_dim": 2, "vocab": 9, "ffn": 4, )")
               .append(kLatent) +
-          "}") == " /head_dim: has no effect with \"latent\"; remove it");
+          "}") == " /head_dim: has no effect with \"latent\"; remove this key");
   const auto moe = [](std::string_view text) {
     return problem(
         std::string(R"({"name": "x", "layers": 3, "hidden": 8, "heads": 4, "vocab": 9, "ffn": 4, "moe": )")

@@ -148,7 +148,8 @@ TEST_CASE("stack: a stack that is its own ancestor is refused") {
   const auto stack = read_stack(file.path());
   REQUIRE_FALSE(stack);
   CHECK(stack.error().message() ==
-        file.path() + " /parent: has more than 8 levels of parents; is the stack its own ancestor?");
+        file.path() +
+            " /parent: has more than 8 levels of parents; does the software stack inherit from itself?");
 }
 
 TEST_CASE("stack: bad values are refused with their place") {

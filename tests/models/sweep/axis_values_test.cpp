@@ -100,10 +100,11 @@ TEST_CASE("axis values: what they cannot be") {
   CHECK(values_problem("0..8:log") ==
         "\"0..8:log\" is not a valid range: the ends of a log scale must be above 0");
   CHECK(values_problem("1..4/9") ==
-        "\"1..4/9\" is not a valid range: two of its values round to 1; ask for fewer values, or write "
+        "\"1..4/9\" is not a valid range: two values of the range round to 1; ask for fewer values, or write "
         "the ends with a decimal point");
   CHECK(values_problem("0.000000000001..100000000000000:1") ==
-        "\"0.000000000001..100000000000000:1\" is not a valid range: its numbers have too many digits");
+        "\"0.000000000001..100000000000000:1\" is not a valid range: the numbers of the range have too many "
+        "digits");
   CHECK(values_problem("1,0.1..0.5") ==
         "\"0.1..0.5\" is not a valid range: a range in a list must include its number of values, for example "
         "0.1..0.5/5");

@@ -88,8 +88,8 @@ TEST_CASE("replication: with a rule each policy has as many as it takes, and the
 TEST_CASE("replication: what is not reached with the most trials is said") {
   const Replicated result = replicated({1, rule_of("samples±0.0001%"), 50});
   CHECK(sizes(result) == std::vector<std::size_t>{50, 50, 50, 0});
-  CHECK(result.not_reached[0].starts_with("after 50 trials, samples is known to ±"));
-  CHECK(result.not_reached[0].ends_with(" %, not to ±0.0001 %"));
+  CHECK(result.not_reached[0].starts_with("after 50 trials, samples is known only to ±"));
+  CHECK(result.not_reached[0].ends_with(" %, but must be known to ±0.0001 %"));
   CHECK(result.not_reached[3].empty());
   // Nothing has a price: more trials change nothing.
   const Replicated cost = replicated({1, rule_of("cost±1%"), 1000});

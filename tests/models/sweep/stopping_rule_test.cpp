@@ -69,7 +69,7 @@ TEST_CASE("stopping rule: reached once half the interval is within the percentag
   CHECK(wide.is_reached(estimate));
   const StoppingRule narrow = StoppingRule::parse("cost±0.4%").value();
   CHECK_FALSE(narrow.is_reached(estimate));
-  CHECK(narrow.shortfall(estimate) == "cost is known to ±0.48 %, not to ±0.4 %");
+  CHECK(narrow.shortfall(estimate) == "cost is known only to ±0.48 %, but must be known to ±0.4 %");
 }
 
 TEST_CASE("stopping rule: the same in every trial is exact") {
@@ -82,13 +82,13 @@ TEST_CASE("stopping rule: what a single trial, or a skewed lot of them, says is 
   const StoppingRule rule = StoppingRule::parse("cost±100%").value();
   CHECK_FALSE(rule.is_reached(rule.estimate(trials_of_cost({5})).value()));
   CHECK(rule.shortfall(rule.estimate(trials_of_cost({5}))) ==
-        "the interval of cost is still unbounded, not ±100 %");
+        "the confidence interval of cost is still unbounded, but must be within ±100 %");
   std::vector<double> skewed(30, 10.0);
   skewed[7] = 40;
   const Estimate estimate = rule.estimate(trials_of_cost(skewed)).value();
   CHECK(rule.excess(estimate) < 1);
   CHECK_FALSE(rule.is_reached(estimate));
-  CHECK(rule.shortfall(estimate) == "the values of cost are too skewed to rely on ±100 % yet");
+  CHECK(rule.shortfall(estimate) == "the values of cost are still too skewed for ±100 % to be reliable");
 }
 
 TEST_CASE("stopping rule: a trial without the value leaves nothing to estimate") {

@@ -85,26 +85,25 @@ TEST_CASE("sweep axis: what is wrong with it") {
   CHECK(axis_problem("/nodes") == want);
   CHECK(axis_problem("=3") == want);
   CHECK(axis_problem("/nodes,/x=1,2") ==
-        "/values: has 1, but each value must be an array of 2, one value per pointer");
+        "/values: has 1, but each value must be an array of 2 values, one per JSON pointer");
   CHECK(axis_problem("/nodes,/x=0..8:log") ==
         "\"0..8:log\" is not a valid range: the ends of a log scale must be above 0");
   CHECK(axis_problem("/nodes,/x=1..8:log") ==
-        "/values: is a range, but each value must be an array of 2, one value per pointer");
-  CHECK(
-      axis_problem("failures/p=1") ==
-      "/name: \"failures/p\" is not a pointer; a pointer begins with a slash, such as /failures/mtbf_hours");
+        "/values: is a range, but each value must be an array of 2 values, one per JSON pointer");
+  CHECK(axis_problem("failures/p=1") ==
+        "/name: \"failures/p\" is not a JSON pointer; a JSON pointer begins with a slash, such as "
+        "/failures/mtbf_hours");
   CHECK(axis_problem("2x=1") ==
         "/name: \"2x\" is not a valid name for a variable; use letters, digits and underscores, but not "
         "plan_nodes");
   CHECK(axis_problem("plan_nodes=1") ==
         "/name: \"plan_nodes\" is not a valid name for a variable; use letters, digits and underscores, but "
         "not plan_nodes");
-  CHECK(
-      axis_file_problem({{"values", {1}}}) ==
-      "s.json /vary/0: must have exactly one of pointer, pointers or name, which says what the axis varies");
+  CHECK(axis_file_problem({{"values", {1}}}) ==
+        "s.json /vary/0: must have exactly one of pointer, pointers and name, which define what varies");
   CHECK(axis_file_problem({{"pointer", "nodes"}, {"values", {1}}}) ==
-        "s.json /vary/0/pointer: \"nodes\" is not a pointer; a pointer begins with a slash, such as "
-        "/failures/mtbf_hours");
+        "s.json /vary/0/pointer: \"nodes\" is not a JSON pointer; a JSON pointer begins with a slash, such "
+        "as /failures/mtbf_hours");
   CHECK(axis_file_problem({{"pointer", "/nodes"}, {"values", {1}}, {"sets", {{"/x", "1"}}}}) ==
         "s.json /vary/0/sets: depends on variables; give the axis a name, not a pointer");
   CHECK(axis_file_problem({{"name", "a"}, {"values", {1}}, {"sets", {{"/x", "1 +"}}}}) ==
@@ -113,7 +112,7 @@ TEST_CASE("sweep axis: what is wrong with it") {
   CHECK(axis_file_problem({{"name", "a"}, {"values", {1}}, {"sets", {{"/x", 1}}}}) ==
         "s.json /vary/0/sets/~1x: must be a string such as \"128 + spares\", not 1");
   CHECK(axis_file_problem({{"name", "a"}, {"values", {1}}, {"sets", 1}}) ==
-        "s.json /vary/0/sets: must be an object of expressions by pointer, not 1");
+        "s.json /vary/0/sets: must be an object that maps JSON pointers to expressions, not 1");
   CHECK(axis_file_problem({{"name", "a"}, {"values", 1}}) ==
         "s.json /vary/0/values: must be a string as on the command line, or an array of values, not 1");
   CHECK(axis_file_problem({{"name", "a"}, {"values", "1,,2"}}) ==

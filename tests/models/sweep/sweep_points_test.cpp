@@ -70,16 +70,18 @@ TEST_CASE("sweep points: a grid has every value with every value, the last axis 
 
 TEST_CASE("sweep points: a value that an axis has twice is refused by name") {
   CHECK(points_problem(sweep_of({"/b=x,y", "/a=50,100,50"})) ==
-        "/vary: /a has the value 50 twice; give it once");
-  CHECK(points_problem(sweep_of({"/a=1,2,1.0"})) == "/vary: /a has the value 1.0 twice; give it once");
-  CHECK(points_problem(sweep_of({"/a=1..3,2"})) == "/vary: /a has the value 2 twice; give it once");
+        "/vary: /a has the value 50 twice; give each value only once");
+  CHECK(points_problem(sweep_of({"/a=1,2,1.0"})) ==
+        "/vary: /a has the value 1.0 twice; give each value only once");
+  CHECK(points_problem(sweep_of({"/a=1..3,2"})) ==
+        "/vary: /a has the value 2 twice; give each value only once");
   CHECK(points_problem(sweep_of({"/a,/b=[1,2],[1,3],[1,2]"})) ==
-        "/vary: /a,/b has the value [1,2] twice; give it once");
+        "/vary: /a,/b has the value [1,2] twice; give each value only once");
   // In a list a value may come again, a point may not.
   const SweepDesign list = SweepDesign::kList;
   CHECK(points_problem(sweep_of({"/a=1,1,2", "/b=x,y,x"}, list)).empty());
   CHECK(points_problem(sweep_of({"/a=1,2,1", "/b=x,y,x"}, list)) ==
-        "/vary: /a,/b has the value 1,\"x\" twice; give it once");
+        "/vary: /a,/b has the value 1,\"x\" twice; give each value only once");
   // A hypercube draws from them: what is there twice comes twice as often.
   CHECK(points_problem(sweep_of({"/a=1,1,2"}, SweepDesign::kLatin, 4)).empty());
 }
@@ -183,14 +185,16 @@ TEST_CASE("sweep points: what contradicts itself") {
         "/vary: /a has 2 values and /b has 3; a list design needs the same number of values for every axis");
   CHECK(points_problem(sweep_of({"/a=1,2"}, SweepDesign::kLatin)) ==
         "/points: a latin design needs the number of points to draw; give points");
-  CHECK(points_problem(sweep_of({"/a=1,2", "/a=3"})) == "/vary: varies or sets \"/a\" twice");
-  CHECK(points_problem(sweep_of({"/nodes=1,2", "spares=3"})) == "/vary: varies or sets \"/nodes\" twice");
+  CHECK(points_problem(sweep_of({"/a=1,2", "/a=3"})) ==
+        "/vary: varies or sets \"/a\" twice; give each JSON pointer only once");
+  CHECK(points_problem(sweep_of({"/nodes=1,2", "spares=3"})) ==
+        "/vary: varies or sets \"/nodes\" twice; give each JSON pointer only once");
   CHECK(points_problem(sweep_of({"spars=3"})) ==
-        "/vary/0: nothing depends on the variable \"spars\"; did you mean \"spares\"?; pointers begin with a "
-        "slash, and variables are used by \"sets\" in a sweep file");
+        "/vary/0: nothing depends on the variable \"spars\"; did you mean \"spares\"?; JSON pointers begin "
+        "with a slash, and \"sets\" in a sweep file defines what depends on a variable");
   SweepConfig unknown = sweep_of({"active=1,2"});
   add_sets(unknown, 0, "/nodes", "activ + 1");
-  CHECK(points_problem(unknown) == "/vary/0/sets: no variable \"activ\"; did you mean \"active\"?");
+  CHECK(points_problem(unknown) == "/vary/0/sets: there is no variable \"activ\"; did you mean \"active\"?");
 }
 
 }  // namespace goodput

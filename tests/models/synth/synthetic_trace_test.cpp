@@ -144,8 +144,8 @@ TEST_CASE("synthetic trace: what NDTimeline cannot show is refused by field") {
         "only after the previous pass has ended");
   plan.parallel.schedule = "zb-h1";
   CHECK(step_of(plan).error().message() ==
-        "plan.json /parallel/schedule: is \"zb-h1\", but NDTimeline has no names for its ops; a trace needs "
-        "gpipe, 1f1b or interleaved");
+        "plan.json /parallel/schedule: is \"zb-h1\", but NDTimeline has no names for the ops of this "
+        "schedule; use gpipe, 1f1b or interleaved");
 }
 
 TEST_CASE("synthetic trace: ops that float32 cannot tell apart, and traces without end, are refused") {
@@ -154,14 +154,13 @@ TEST_CASE("synthetic trace: ops that float32 cannot tell apart, and traces witho
     if (step.ops[op].type == OpType::kForwardRecv)
       step.value_s[op] = 100;  // late enough that float32 is coarse
   }
-  CHECK(
-      error_of(synthesize(step, {}, {2, 0}, 1)).starts_with("the ops are too short for recorded times: 80"));
+  CHECK(error_of(synthesize(step, {}, {2, 0}, 1)).starts_with("the ops are too short to record: 80"));
   std::fill(step.value_s.begin(), step.value_s.end(), 0.0);
-  CHECK(error_of(synthesize(step, {}, {2, 0}, 1)).starts_with("the ops are too short for recorded times"));
+  CHECK(error_of(synthesize(step, {}, {2, 0}, 1)).starts_with("the ops are too short to record"));
   const SyntheticStep fine = testing::even_step({.dp = 8, .pp = 4, .micro_batches = 8});
   CHECK(error_of(synthesize(fine, {}, {1'000'000, 0}, 1)) ==
-        "186 ops in each of 1000000 steps and 8 replicas make 1.49e+09 rows, more than 5e+07; write fewer "
-        "steps");
+        "186 ops in each of 1000000 steps and 8 replicas make 1.49e+09 rows, but at most 5e+07 are "
+        "supported; write fewer steps");
   CHECK(error_of(synthesize(fine, {SlowWorker{9, 0, 2}}, {2, 0}, 1)) ==
         "/0/dp: is 9, but the job has only 8 data-parallel ranks, numbered from 0");
 }

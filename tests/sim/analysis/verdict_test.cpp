@@ -202,7 +202,7 @@ TEST_CASE("verdict: the pace of a host is the mean of its workers") {
 }
 
 TEST_CASE("verdict: a doubt is the answer, at any S, unless late launches explain it") {
-  const Doubt doubt{"its replay takes 2.58x as long as the recording", "record all operations"};
+  const Doubt doubt{"the replay takes 2.58x as long as the recording", "record all operations"};
   RootCause unlikely = slow_worker(6, 1.5, 1.25);
   unlikely.likely = false;
   for (const double slowdown : {1.0, 1.3}) {
@@ -213,8 +213,8 @@ TEST_CASE("verdict: a doubt is the answer, at any S, unless late launches explai
     CHECK(verdict->workers.empty());
     CHECK(verdict->next_check == "record all operations");
     CHECK(verdict->sentence.starts_with(
-        "This trace does not show what slows the job down: its replay takes 2.58x as long as the recording. "
-        "According to its times, stragglers cost "));
+        "This trace does not show what slows the job down: the replay takes 2.58x as long as the recording. "
+        "According to the recorded times, stragglers cost "));
   }
   CHECK(find_verdict(whatif(1.3), grid(), {likely("launch-delay", 1.2)}, doubt)->kind == "launch-delay");
 }
@@ -303,7 +303,7 @@ TEST_CASE("verdict: without a likely cause there is none below S = 1.05, and `un
   CHECK(verdict->kind == kUnexplained);
   CHECK(verdict->sentence ==
         "Stragglers cost this job 23.1 % of its time, and no single cause was found: slow backward-pp-comm "
-        "operations alone make steps 1.30x as long; stage 3 alone makes them 1.25x as long.");
+        "operations alone make steps 1.30x as long; stage 3 alone makes steps 1.25x as long.");
 }
 
 TEST_CASE("verdict: the headline of a healthy job is a sentence too") {

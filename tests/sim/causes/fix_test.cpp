@@ -104,18 +104,20 @@ TEST_CASE("fix: a remedy that is not known, or has nothing to go by, is refused"
   flat.shape.pp = 1;
   const FixedJob job(flat);
   CHECK(job.refusal({"cause=gc-pause"}) ==
-        "selector \"cause=gc-pause\": no fix for \"gc-pause\"; did you mean \"gc-pauses\"?; causes with a "
-        "fix: launch-delay, stage-partition, sequence-length, gc-pauses, slow-link, communication-flap, "
-        "worker-fault (alone, without other conditions); for any other cause, select its operations");
+        "selector \"cause=gc-pause\": there is no fix for cause \"gc-pause\"; did you mean \"gc-pauses\"?; "
+        "causes with a fix: launch-delay, stage-partition, sequence-length, gc-pauses, slow-link, "
+        "communication-flap, worker-fault (alone, without other conditions); for any other cause, select the "
+        "slow operations");
   CHECK(job.refusal({"cause=slow-link"}) ==
         "selector \"cause=slow-link\": no link between stages is slower than the others");
   CHECK(job.refusal({"cause=communication-flap"}) ==
-        "selector \"cause=communication-flap\": no transfer takes several times the median of its kind");
+        "selector \"cause=communication-flap\": no transfer takes several times as long as the median "
+        "transfer of the same kind");
   CHECK(job.refusal({"cause=stage-partition"}) ==
         "selector \"cause=stage-partition\": the job has only one stage, so there are no layers to move");
   CHECK(job.refusal({"stage=0&cause=gc-pauses"}) ==
-        "selector \"stage=0&cause=gc-pauses\": a cause cannot be combined with other conditions; give it as "
-        "a separate selector");
+        "selector \"stage=0&cause=gc-pauses\": a cause cannot be combined with other conditions; give the "
+        "cause as a separate selector");
   CHECK(job.refusal({"dp=9"}) == "selector \"dp=9\": selects no op in this trace");
   SUBCASE("without micro-batches") {
     OpTrace rows = job_with({}, 0.01).synthesize(Truth::kSlowdown).rows;
@@ -125,10 +127,10 @@ TEST_CASE("fix: a remedy that is not known, or has nothing to go by, is refused"
     const AnalysedJob bare{trace.graph, trace.recording, result, 1};
     const Patterns patterns = find_patterns(bare);
     CHECK(remedy_of(bare, &patterns, {"cause=sequence-length"}).error().what ==
-          "selector \"cause=sequence-length\": the trace has no micro-batches to compare (mb_id), or its "
-          "passes never vary");
+          "selector \"cause=sequence-length\": the trace has no micro-batches to compare (no mb_id), or all "
+          "passes take equally long");
     CHECK(remedy_of(bare, &patterns, {"cause=gc-pauses"}).error().what ==
-          "selector \"cause=gc-pauses\": the trace has no micro-batches to compare (mb_id)");
+          "selector \"cause=gc-pauses\": the trace has no micro-batches to compare (no mb_id)");
   }
 }
 

@@ -248,7 +248,7 @@ TEST_CASE("root cause: an even partition is valued as recorded, on machines as s
   const Found worse = causes_of({StagePartition{3, 1.8}, SlowWorker{1, 2, 1.7}});
   CHECK(likely_names(worse) == Names{"worker-fault"});
   CHECK(*worse.cause("stage-partition").gain < 1);
-  CHECK(worse.cause("stage-partition").reason == "its fix alone would make steps longer");
+  CHECK(worse.cause("stage-partition").reason == "fixing this cause alone would make steps longer");
   // At 1.3 it takes 1.56 instead of the 1.8 that all wait for.
   const Found better = causes_of({StagePartition{3, 1.8}, SlowWorker{1, 2, 1.3}});
   CHECK(likely_names(better) == Names{"stage-partition", "worker-fault"});
@@ -314,7 +314,7 @@ TEST_CASE("root cause: without micro-batches nothing is said of lengths and paus
     CHECK_FALSE(found.cause(name).gain);
   }
   CHECK(found.cause("sequence-length").reason ==
-        "there are no micro-batches to compare, or passes never vary");
+        "there are no micro-batches to compare, or all passes take equally long");
   CHECK(found.cause("gc-pauses").reason == "there are no micro-batches to compare");
 }
 
@@ -335,7 +335,7 @@ TEST_CASE("root cause: slow collectives say which stage, not which replica") {
   CHECK(likely_names(found) == Names{"communication-flap"});
   const RootCause& cause = found.causes.front();
   CHECK(cause.workers.empty());
-  CHECK(cause.evidence.find(" transfers of stage 0 between its replicas took ") != std::string::npos);
+  CHECK(cause.evidence.find(" transfers between the replicas of stage 0 took ") != std::string::npos);
 }
 
 TEST_CASE("root cause: transfers that are slow everywhere are no flap") {
@@ -347,7 +347,8 @@ TEST_CASE("root cause: transfers that are slow everywhere are no flap") {
   const RootCause& cause = found.cause("communication-flap");
   CHECK(*cause.gain > 1.01);
   CHECK_FALSE(cause.likely);
-  CHECK(cause.reason.starts_with("slow transfers are spread out: the worst place accounts for only "));
+  CHECK(cause.reason.starts_with(
+      "slow transfers are spread over several links: the worst link accounts for only "));
 }
 
 TEST_CASE("root cause: slow messages of one link are named with it") {

@@ -56,8 +56,8 @@ TEST_CASE("plausible times: one worker that writes milliseconds is named, with i
   });
   const std::string message = refusal_of_times(trace);
   CHECK(message.find("(dp_rank 1, stage 0) is ") != std::string::npos);
-  CHECK(message.find("times as long as on the other workers, so its times are in a different unit, probably "
-                     "milliseconds; convert them") != std::string::npos);
+  CHECK(message.find("times as long as on the other workers, so the times of this worker are in a different "
+                     "unit, probably milliseconds; convert them") != std::string::npos);
 }
 
 TEST_CASE("plausible times: a worker that takes 15x as long is slow, not in another unit") {
@@ -78,10 +78,8 @@ TEST_CASE("plausible times: a step in another unit is left out") {
   }));
   CHECK(found.rule == "other-units");
   CHECK(found.steps == kWithoutStep5);
-  CHECK(
-      found.detail.find(
-          "times as long as the median step, so its times are in a different unit, probably milliseconds") !=
-      std::string::npos);
+  CHECK(found.detail.find("times as long as the median step, so the times of this step are in a different "
+                          "unit, probably milliseconds") != std::string::npos);
 }
 
 TEST_CASE("plausible times: a step that is named singly is refused with the reason") {
@@ -154,7 +152,7 @@ TEST_CASE("plausible times: a worker whose steps take as long as the next ones o
   OpTrace off = changed(trace, [](OpRow& row) { row.step += row.dp_rank; });
   // Both record steps 2 to 9: their numbers do not tell.
   off = testing::filtered(off, [](const OpRow& row) { return row.step >= 2 && row.step <= 9; });
-  CHECK(refusal_of_times(off).find("step number one ") != std::string::npos);
+  CHECK(refusal_of_times(off).find("takes as long as the step with the next ") != std::string::npos);
 }
 
 TEST_CASE(
@@ -171,8 +169,7 @@ TEST_CASE(
   }));
   CHECK(found.rule == "clock-set");
   CHECK(found.steps == kWithoutStep5);
-  CHECK(
-      found.detail.ends_with("but no operation runs in the extra time, so its clock jumped during the step"));
+  CHECK(found.detail.ends_with("but no operation runs in the extra time: the clock of this worker jumped"));
 }
 
 TEST_CASE("plausible times: a clock that is hours off is no other unit") {

@@ -270,8 +270,8 @@ TEST_CASE("cleaning: times that cannot be seconds are refused with what they sho
   };
   CHECK(refusal(scaled(1e6))
             .ends_with("s, but a training step takes from 10 us to 1 hour, so the times are not in seconds; "
-                       "give their unit with --time-unit ms, us or ns"));
-  CHECK(refusal(scaled(1e-6)).ends_with("the times are not in seconds; give their unit with --time-unit"));
+                       "give the time unit with --time-unit ms, us or ns"));
+  CHECK(refusal(scaled(1e-6)).ends_with("the times are not in seconds; give the time unit with --time-unit"));
   // From 2^30 on float32 values are 128 s apart.
   CHECK(refusal(changed(trace, [](OpRow& row) { row.start_s = 1.7e9; }))
             .starts_with(
@@ -285,9 +285,9 @@ TEST_CASE("cleaning: steps asked for must be there") {
   const std::vector<NumberRange> absent = {{7, 7}};
   const std::vector<NumberRange> outside = {{7, 9}, {12, 12}};
   CHECK(check_asked_for(trace, {}, absent).error().what ==
-        "step 7 is not in the trace; it has 2 steps from 1 to 2");
+        "step 7 is not in the trace; number of steps in the trace: 2 (from 1 to 2)");
   CHECK(check_asked_for(trace, {}, std::span(outside).first(1)).error().what ==
-        "no step of the trace is in 7-9; it has 2 steps from 1 to 2");
+        "no step of the trace is in 7-9; number of steps in the trace: 2 (from 1 to 2)");
   CHECK(check_asked_for(trace, {}, {}));
   CHECK(refusal({}) == "contains no ops");
 }

@@ -48,7 +48,7 @@ TEST_CASE("align clocks: beyond 5 ms they are aligned unless kept, below unless 
   CHECK(outcome(two_clocks(0.05), ClockAlignment::kOn).are_aligned);
   CHECK(outcome(two_clocks(2), ClockAlignment::kOff).notes ==
         std::vector<std::string>{"clocks are up to 2.000 s off and were not aligned, so transfers and launch "
-                                 "delays between workers are wrong by as much"});
+                                 "delays between workers are wrong by the same amount"});
   CHECK_FALSE(outcome(two_clocks(2), ClockAlignment::kOff).are_aligned);
   CHECK(outcome(two_clocks(0.004), ClockAlignment::kAuto).notes.empty());
   CHECK_FALSE(outcome(two_clocks(0.004), ClockAlignment::kAuto).are_aligned);
@@ -91,9 +91,10 @@ TEST_CASE("align clocks: drifts are taken off also where offsets stay below 5 ms
   const Outcome result = outcome(drifting_clocks(0, 50e-6), ClockAlignment::kAuto);
   CHECK(result.are_aligned);
   REQUIRE(result.notes.size() == 1);
-  CHECK(result.notes[0].starts_with("clocks are drifting by up to 50.0 ppm, up to "));
-  CHECK(result.notes[0].ends_with(
-      " ms off and were aligned; to keep the recorded times, turn clock alignment off"));
+  CHECK(result.notes[0].starts_with("clocks are up to "));
+  CHECK(
+      result.notes[0].ends_with(" ms off (drifting by up to 50.0 ppm) and were aligned; to keep the recorded "
+                                "times, turn clock alignment off"));
 }
 
 TEST_CASE("align clocks: what rounding to float32 looks like is kept unless asked for, and said") {
@@ -109,8 +110,9 @@ TEST_CASE("align clocks: what rounding to float32 looks like is kept unless aske
   AnalysedTrace skewed = two_clocks(0.05);
   skewed.recording.subtracted_s.assign(skewed.recording.steps.size(), 2e5);
   const std::string note =
-      "clocks look up to 50.0 ms off but were not aligned, because float32 times in steps of 15.6 ms look "
-      "the same; write times as float64 or relative to the start of their step, or turn clock alignment on";
+      "clocks look up to 50.0 ms off but were not aligned, because float32 times that are rounded to 15.6 ms "
+      "look the same; write times as float64 or relative to the start of each step, or turn clock alignment "
+      "on";
   CHECK(outcome(skewed, ClockAlignment::kAuto).notes == std::vector<std::string>{note});
   CHECK_FALSE(outcome(skewed, ClockAlignment::kAuto).are_aligned);
   CHECK(outcome(skewed, ClockAlignment::kOn).are_aligned);
@@ -155,7 +157,7 @@ TEST_CASE("align clocks: a step inside which a clock is set is left out, unless 
   CHECK(std::count(trace.recording.steps.begin(), trace.recording.steps.end(), 3) == 0);
   REQUIRE(notes.size() == 2);
   CHECK(notes[0].starts_with("step 3 is left out because the clock of rank 1 jumped by "));
-  CHECK(notes[0].ends_with(" ms during it"));
+  CHECK(notes[0].ends_with(" ms during this step"));
   CHECK(clocks.are_aligned);
   AnalysedTrace kept = set_inside({3});
   const std::size_t steps = kept.recording.steps.size();
@@ -170,7 +172,8 @@ TEST_CASE("align clocks: a change inside the first step is warm-up, without a no
   REQUIRE(clocks.left_out.size() == 2);
   CHECK(clocks.left_out[0].rule == CleaningRule::kWarmUp);
   CHECK(clocks.left_out[0].steps == std::vector<std::int64_t>{1});
-  CHECK(clocks.left_out[0].detail.starts_with("the first messages of rank 1 in step 1 end "));
+  CHECK(clocks.left_out[0].detail.starts_with(
+      "the first messages of rank 1 in step 1 have sender and receiver times "));
   CHECK(clocks.left_out[1].rule == CleaningRule::kClockSets);
   CHECK(notes.at(0).starts_with("step 4 is left out because "));
 }
@@ -181,13 +184,12 @@ TEST_CASE("align clocks: of several sets the first is described, of too many not
   const RecordedClocks clocks = align_clocks(two.recording, two.graph, ClockAlignment::kAuto, notes);
   REQUIRE(clocks.left_out.size() == 1);
   CHECK(clocks.left_out.front().steps == std::vector<std::int64_t>{2, 4});
-  CHECK(notes.at(0).ends_with(" during it, and 1 more for the same reason"));
+  CHECK(notes.at(0).ends_with(" during this step; other steps left out for the same reason: 1"));
   AnalysedTrace most = set_inside({1, 2, 3, 4});
   notes.clear();
   CHECK(align_clocks(most.recording, most.graph, ClockAlignment::kAuto, notes).left_out.empty());
   CHECK(most.recording.steps.size() == 6);
-  CHECK(notes.at(0).ends_with(
-      "steps, too many to leave out; the offsets are uncertain, so fix the clocks and record again"));
+  CHECK(notes.at(0).ends_with("steps, which is too many to leave out; fix the clocks and record again"));
 }
 
 TEST_CASE("align clocks: pairs that contradict each other are noted") {
@@ -195,9 +197,9 @@ TEST_CASE("align clocks: pairs that contradict each other are noted") {
   trace.recording.places = {{"host", {"node-a", "node-a"}}};
   const Outcome result = outcome(std::move(trace), ClockAlignment::kAuto);
   CHECK(result.notes ==
-        std::vector<std::string>{"clocks contradict each other: whatever their offsets, dp 0 stage 0 (rank "
-                                 "0) and dp 0 stage 1 (rank 1) end the same ops 50.0 ms apart; the offsets "
-                                 "are uncertain, so check the hosts in the metadata"});
+        std::vector<std::string>{"clocks contradict each other: with any clock offsets, dp 0 stage 0 (rank "
+                                 "0) and dp 0 stage 1 (rank 1) end the same ops 50.0 ms apart, so the "
+                                 "offsets are uncertain; check the hosts in the metadata"});
 }
 
 TEST_CASE("clocks: in clean traces no rule finds anything, and clocks of five steps or more are kept") {

@@ -361,7 +361,7 @@ TEST_CASE("config: a renamed key is read by its former name, with a note, and st
   CHECK(read(R"({})") == " /max_pace: is missing; it must be a number above 0");
   CHECK(read(R"({"most_pace": 0})") == " /most_pace: must be a number above 0, not 0");
   CHECK(read(R"({"most_pace": 3, "max_pace": 3})") ==
-        R"( /most_pace: is the former name of "max_pace", which is also given; remove one)");
+        " /most_pace: is the former name of \"max_pace\", which is also given; remove one of the two");
   // A change replaces the value whatever name the file has.
   CHECK(read(R"({"most_pace": 3})", {{"/max_pace", "5"}}) == R"({"most_pace":5.0})");
   CHECK(read(R"({"max_pace": 3})", {{"/most_pace", "5"}}) == R"({"most_pace":5.0} /most_pace -> max_pace)");

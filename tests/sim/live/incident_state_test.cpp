@@ -153,7 +153,8 @@ TEST_CASE("incidents: a damaged state, or one of a later version, is refused") {
   CHECK(message("{}") == "the stored state of incidents is damaged: goodput did not write it");
   CHECK(message("[1") == "the stored state of incidents is damaged: goodput did not write it");
   CHECK(message(R"({"version": 3})") ==
-        "the stored state of incidents has version 3, but this goodput reads only version 2");
+        "the stored incident state has format version 3, but this version of goodput reads only format "
+        "version 2");
 }
 
 TEST_CASE("incidents: infinite figures and names that are not UTF-8 leave a state that can be read") {

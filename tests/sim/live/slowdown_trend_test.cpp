@@ -116,7 +116,7 @@ TEST_CASE(
   REQUIRE(opened.size() == 1);
   CHECK(opened[0].opened_at.step <= 100 + 40);
   const Verdict& verdict = opened[0].verdict;
-  CHECK(verdict.sentence.find("This job is getting slower: S rose by 0.") == 0);
+  CHECK(verdict.sentence.find("This job is getting slower: its slowdown S rose by 0.") == 0);
   CHECK(std::abs(verdict.since_step.value() - 100) <= 1);
   CHECK(verdict.sentence.find(fmt::format(", starting at about step {}.", *verdict.since_step)) !=
         std::string::npos);

@@ -76,7 +76,8 @@ TEST_CASE("selector: mistakes are named with the remedy") {
   CHECK(error_of("stage") == "selector \"stage\": \"stage\" must be key=value, for example stage=3");
   CHECK(error_of("stage=x") ==
         "selector \"stage=x\": \"x\" is not a number or a range; write, for example, 12,20-23");
-  CHECK(error_of("step=3-1") == "selector \"step=3-1\": range \"3-1\" runs backward");
+  CHECK(error_of("step=3-1") ==
+        "selector \"step=3-1\": range \"3-1\" runs backward; write the smaller number first");
   CHECK(error_of("worker=1") == "selector \"worker=1\": worker must be dp:stage, for example worker=2:3");
   CHECK(error_of("worker=1:x") == "selector \"worker=1:x\": worker must be dp:stage, for example worker=2:3");
   CHECK(error_of("stage=9") == "selector \"stage=9\": selects no op in this trace");

@@ -185,7 +185,7 @@ TEST_CASE("alert message: the line for people") {
         std::string::npos);
   ended.closed_by.clear();
   ended.merged_into = "goodput-1";
-  CHECK(line_of({ended, IncidentEvent::kCloses}).find("of its time. Merged into goodput-1. http") !=
+  CHECK(line_of({ended, IncidentEvent::kCloses}).find("of its time. Merged into incident goodput-1. http") !=
         std::string::npos);
   // Nothing is known of what silence costs per step.
   Incident silent = full_incident();

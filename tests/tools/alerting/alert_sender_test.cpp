@@ -121,8 +121,9 @@ TEST_CASE("alert sender: three failures, then success: each try later than the o
     wakes.wait_for(tries);
     const SendReport report = sender.pump(queue, now_s).value();
     REQUIRE(report.problems.size() == 1);
-    CHECK(report.problems[0].find("sink \"ops\" could not deliver a message about incident 1: answered with "
-                                  "status 500: \"ok\"; attempt ") == 0);
+    CHECK(report.problems[0].find(
+              "sink \"ops\" could not deliver a message about incident 1: the server answered "
+              "with status 500: \"ok\"; attempt ") == 0);
     CHECK(queue.first().attempts == tries);
     // The end of the incident is due, but waits for its beginning.
     CHECK_FALSE(sender.is_busy());

@@ -72,6 +72,16 @@ TEST_CASE("alert rules: every kind of sink is read; files are seen from the rule
   CHECK(std::get<ExecSink>(config.sinks[1].target).command == std::vector<std::string>{"pager", "a b"});
   CHECK(config.sinks[1].max_retry_s == 9);
   CHECK(config.sinks[2].kind() == "stderr");
+  CHECK(config.notes.empty());
+}
+
+TEST_CASE("alert rules: a sink's former key most_retry_s is read, with a note") {
+  const AlertingConfig config =
+      config_of(R"({"rules": {}, "sinks": {"screen": {"kind": "stderr", "most_retry_s": 9}}})");
+  CHECK(config.sinks.at(0).max_retry_s == 9);
+  REQUIRE(config.notes.size() == 1);
+  CHECK(config.notes[0].pointer == "/sinks/screen/most_retry_s");
+  CHECK(config.notes[0].new_name == "max_retry_s");
 }
 
 TEST_CASE("alert rules: mistakes in rules are named with their place") {

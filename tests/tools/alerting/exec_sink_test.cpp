@@ -51,9 +51,9 @@ TEST_CASE("exec: a program that fails, is killed, is not there or takes too long
   CHECK(run({"sh", "-c", "echo busy >&2; exit 3"}).problem == "exited with code 3: \"busy\"");
   CHECK(run({"sh", "-c", "kill -9 $$"}).problem == "was killed by signal 9 (Killed)");
   CHECK(run({"/nowhere/pager"}).problem == "exited with code 127: \"cannot be run\"");
-  CHECK(run({"sleep", "100"}, 0.05).problem == "took longer than 0.05 s");
+  CHECK(run({"sleep", "100"}, 0.05).problem == "the program took longer than 0.05 s");
   CHECK(run({"sh", "-c", "exec >&- 2>&-; sleep 100"}).problem ==
-        "closed its standard output but kept running");
+        "the program closed its standard output but kept running");
 }
 
 TEST_CASE("exec: a program that does not read and one that writes without end hold nothing up") {
@@ -83,7 +83,7 @@ TEST_CASE("exec: what a program has started ends with its time") {
 TEST_CASE("exec: a program is ended with the monitor") {
   const std::atomic<bool> stop = true;
   CHECK(make_exec_sink({.command = {"sleep", "100"}})->deliver({full_incident()}, stop).problem ==
-        "was stopped because the monitor stopped");
+        "the program was stopped because the monitor stopped");
 }
 
 }  // namespace

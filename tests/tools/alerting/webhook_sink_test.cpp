@@ -70,14 +70,14 @@ TEST_CASE("webhook: the body is signed with the content of a file, and the token
 TEST_CASE("webhook: answers of all kinds are success, a refusal of this message, or another try") {
   CHECK(answer_to(TinyHttpServer::status(200)).is_taken());
   const SinkAnswer failed = answer_to(TinyHttpServer::status(500, "no\x1b[31m"));
-  CHECK(failed.problem == "answered with status 500: \"no\\x1b[31m\"");
+  CHECK(failed.problem == "the server answered with status 500: \"no\\x1b[31m\"");
   CHECK_FALSE(failed.is_refused);
   const SinkAnswer refused = answer_to(TinyHttpServer::status(400, "bad payload"));
-  CHECK(refused.problem == "answered with status 400: \"bad payload\"");
+  CHECK(refused.problem == "the server answered with status 400: \"bad payload\"");
   CHECK(refused.is_refused);
   const SinkAnswer later =
       answer_to("HTTP/1.1 429 Slow\r\nRetry-After: 120\r\nContent-Length: 0\r\nConnection: close\r\n\r\n");
-  CHECK(later.problem == "answered with status 429");
+  CHECK(later.problem == "the server answered with status 429");
   CHECK_FALSE(later.is_refused);
   CHECK(later.wait_s == 120);
 }
@@ -86,7 +86,7 @@ TEST_CASE("webhook: redirections are not followed") {
   TinyHttpServer target([](std::size_t, const TinyRequest&) { return TinyHttpServer::status(200); });
   const SinkAnswer answer = answer_to("HTTP/1.1 307 Go\r\nLocation: " + target.url() +
                                       "\r\nContent-Length: 0\r\nConnection: close\r\n\r\n");
-  CHECK(answer.problem == "answered with status 307, a redirect, which goodput does not follow");
+  CHECK(answer.problem == "the server answered with status 307, a redirect, which goodput does not follow");
   CHECK(target.requests().empty());
 }
 
@@ -99,7 +99,7 @@ TEST_CASE("webhook: what closes early, is no HTTP or says nothing is another try
   CHECK(answer_to(TinyHttpServer::status(200, megabytes)).is_taken());
   const SinkAnswer failed = answer_to(TinyHttpServer::status(503, megabytes));
   CHECK(failed.problem.size() < 200);
-  CHECK(failed.problem.find("answered with status 503: \"xxx") == 0);
+  CHECK(failed.problem.find("the server answered with status 503: \"xxx") == 0);
   std::string headers = "HTTP/1.1 200 OK\r\n";
   for (int i = 0; i < 10'000; ++i) headers += "X-Header: 0123456789\r\n";
   CHECK_FALSE(answer_to(headers + "\r\n").is_taken());
@@ -116,7 +116,8 @@ TEST_CASE("webhook: nobody there is another try, and whoever stops us does not w
   const std::atomic<bool> stop = true;
   Result<std::unique_ptr<AlertSink>> sink = make_webhook_sink({.url = server.url()});
   REQUIRE(sink.has_value());
-  CHECK((*sink)->deliver({full_incident()}, stop).problem == "was stopped because the monitor stopped");
+  CHECK((*sink)->deliver({full_incident()}, stop).problem ==
+        "the attempt was stopped because the monitor stopped");
 }
 
 TEST_CASE("webhook: files of secrets that are missing, empty or no line are refused") {

@@ -96,9 +96,9 @@ TEST_CASE("compare calibrations: a tolerance is a percentage from 0 to 1000") {
   CHECK(parse_ratio_tolerance("2.5 %").value() == Approx(0.025));
   CHECK(parse_ratio_tolerance("0%").value() == 0);
   CHECK(parse_ratio_tolerance("1000%").value() == Approx(10));
-  CHECK(tolerance_problem("0.05") == R"(must be from 0 % to 1000 %, for example 5%, not "0.05")");
+  CHECK(tolerance_problem("0.05") == "must be from 0 % to 1000 % (for example 5%), not \"0.05\"");
   for (const char* text : {"", "%", " %", "-1%", "1000.1%", "five%", "inf%", "5%%"})
-    CHECK(tolerance_problem(text).starts_with("must be from 0 % to 1000 %, for example 5%, not \""));
+    CHECK(tolerance_problem(text).starts_with("must be from 0 % to 1000 % (for example 5%), not \""));
 }
 
 }  // namespace goodput

@@ -127,8 +127,8 @@ TEST_CASE("heat map strip: more cells than a viewer shows are refused") {
   const Status status = write_heatmap(strip, path, "steps.svg");
   REQUIRE_FALSE(status.has_value());
   CHECK(status.error().message() ==
-        "steps.svg: 40 heat maps of 1024 x 16 workers have too many cells to draw (655360, at most 500000); "
-        "draw fewer steps");
+        "steps.svg: 40 heat maps of 1024 x 16 workers have too many cells to draw (655360; the limit is "
+        "500000); draw fewer steps");
   CHECK_FALSE(std::filesystem::exists(path));
 }
 

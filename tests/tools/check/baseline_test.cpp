@@ -85,13 +85,15 @@ TEST_CASE("baseline: files that do not belong together are refused") {
   files.write_trials("figure,0,1\na/ds/goodput,0.5,0.5\n\"a/one \"\"two\"\", three/goodput\",0.1,0.1\n");
   CHECK(files.fault() ==
         "baseline.trials.csv: the trials of \"a/ds/goodput\" do not match baseline.json; take both files "
-        "from the same commit, or remove them and run --update");
+        "from the same commit, or remove both and run --update");
   files.write_trials("figure,0,1\na/ds/goodput,0.5,0.25\n");
   CHECK(files.fault() ==
         "baseline.trials.csv: the trials of \"a/one \"two\", three/goodput\" do not match baseline.json; "
-        "take both files from the same commit, or remove them and run --update");
+        "take both files from the same commit, or remove both and run --update");
   files.write_trials("figure,0,1\nc/goodput,1,1\n");
-  CHECK(files.fault() == "baseline.trials.csv:2: the baseline next to it has no figure \"c/goodput\"");
+  CHECK(files.fault() ==
+        "baseline.trials.csv:2: figure \"c/goodput\" is not in the baseline that belongs to this file; take "
+        "both files from the same commit");
   files.write_trials("figure,0,1\na/ds/goodput,0.5,high\n");
   CHECK(files.fault() == "baseline.trials.csv:2: trial 1 must be a number, not \"high\"");
   files.write_trials("figure,0,1\na/ds/goodput,0.5,1e301\n");
@@ -105,18 +107,18 @@ TEST_CASE("baseline: files that do not belong together are refused") {
 TEST_CASE("baseline: what is none says how to make one") {
   const BaselineFiles files(small_baseline());
   const std::string remedy =
-      "; remove it and make a new one with `goodput check SUITE --baseline FILE --update`";
+      "; remove the file and make a new baseline with `goodput check SUITE --baseline FILE --update`";
   files.write("{}");
-  CHECK(files.fault() == "baseline.json: is not a baseline: it has no schema" + remedy);
+  CHECK(files.fault() == "baseline.json: is not a baseline: the key \"schema\" is missing" + remedy);
   files.write(R"({"schema": "goodput.baseline/2"})");
   CHECK(files.fault() ==
-        "baseline.json: is not a baseline: its schema is \"goodput.baseline/2\", but this program reads "
+        "baseline.json: is not a baseline: the schema is \"goodput.baseline/2\", but this program reads "
         "goodput.baseline/1" +
             remedy);
   files.write(R"({"schema": "goodput.baseline/1"})");
   CHECK(files.fault().starts_with("baseline.json: is not a baseline: "));
   files.write(R"({"schema": "goodput.baseline/1", "suite": "x", "seed": -1})");
-  CHECK(files.fault() == "baseline.json: is not a baseline: its seed is not a whole number" + remedy);
+  CHECK(files.fault() == "baseline.json: is not a baseline: the seed is not a whole number" + remedy);
   files.write(R"({"schema": "goodput.baseline/1", "suite": 3, "seed": 0})");
   CHECK(files.fault().starts_with("baseline.json: is not a baseline: "));
 }

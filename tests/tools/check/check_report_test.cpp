@@ -49,7 +49,7 @@ CheckReport small_report() {
       .policy = "pec",
       .rule = rule_with("1 %"),
       .outcome = Outcome::kUndecided,
-      .reason = "still open after 64 trials",
+      .reason = "no decision after 64 trials",
       .open =
           OpenQuestion{.cause = OpenQuestion::Cause::kBaselineEnds, .trials = 64, .most = 64, .needed = 256}};
   CheckedFigure same{.name = "a/x/steps",
@@ -75,9 +75,10 @@ TEST_CASE(
   CHECK(text.find("interval  trials\n") != std::string::npos);
   CHECK(text.find("50 %  47.5 %    -5 %  -6.12 % to -3.88 %      32\n") != std::string::npos);
   CHECK(text.find("  productive: 81, was 90\n") != std::string::npos);
-  CHECK(text.find("\n1 figure is undecided at 64 trials: the baseline has no more; about 256 trials should "
-                  "decide it (use --against PATH with the program before the change, or set \"trials\": 256 "
-                  "in the suite and make a new baseline with that program).\n") != std::string::npos);
+  CHECK(text.find("\n1 figure is undecided at 64 trials: the baseline has no more trials; about 256 trials "
+                  "should decide it (give --against PATH with the program before the change, or set "
+                  "\"trials\": 256 in the suite and make a new baseline with that program).\n") !=
+        std::string::npos);
   CHECK(text.find("a/pec/goodput") == std::string::npos);  // --json has it
   CHECK(text.find('\x1b') == std::string::npos);
   CHECK(text.find("a/x/steps") == std::string::npos);  // the same
@@ -93,7 +94,7 @@ TEST_CASE("check report: as JUnit a regression is a failure, what is open is ski
                  "of -5 % (-6.12 % to -3.88 % at 95 % confidence, 32 trials)\">code: 1 (b), was 1 "
                  "(a)&#10;productive: 81, was "
                  "90&#10;</failure>") != std::string::npos);
-  CHECK(xml.find("<skipped message=\"undecided: still open after 64 trials\"/>") != std::string::npos);
+  CHECK(xml.find("<skipped message=\"undecided: no decision after 64 trials\"/>") != std::string::npos);
   report.is_strict = true;
   CHECK(check_junit(report).find("failures=\"2\" skipped=\"0\"") != std::string::npos);
 }
@@ -163,7 +164,8 @@ TEST_CASE("check report: what became slower is a regression") {
   CHECK(report.verdict() == "regression");
   CHECK(check_text(report).find("slower     a  100.0 ms  120.0 ms  1.200x  1.200x  0.0 %       5\n") !=
         std::string::npos);
-  CHECK(check_junit(report).find("<failure message=\"slower: 1.200x, noise 0.0 %\"/>") != std::string::npos);
+  CHECK(check_junit(report).find("<failure message=\"slower: takes 1.200x as long, noise 0.0 %\"/>") !=
+        std::string::npos);
   CHECK(check_markdown(report).find("| slower: a | 100.0 ms | 120.0 ms | 1.200 | 1.200 | 0.0 % |") !=
         std::string::npos);
 }

@@ -95,8 +95,8 @@ TEST_CASE("check: what is undecided is one line that says how many figures and w
   report.figures[0].open->needed = 256;
   report.figures[0].open->most = report.figures[1].open->most = 64;
   CHECK(undecided_text(report) ==
-        "2 figures are undecided at 20 trials: --budget-s 200 runs all 64 possible trials; about 256 trials "
-        "should decide them.");
+        "2 figures are undecided at 20 trials: --budget-s 200 is enough for all 64 possible trials; about "
+        "256 trials should decide them.");
   report.figures[0].open = OpenQuestion{Why::kBaselineEnds, 64, 64, {}};
   report.figures[1].open = OpenQuestion{Why::kAllTrials, 4096, 4096, 8192};
   report.figures.push_back(open_figure({Why::kNoTrials, 0, 0, {}}));

@@ -136,7 +136,7 @@ TEST_CASE("first suite: scenarios that cannot be told apart or run are refused")
   script.values["x/ds/goodput"] = alternating(0.1);
   const ScriptedRunner runner(script);
   CHECK(first_suite({"x", "there/x.json"}, runner, 1).error().message() ==
-        "--init: two scenarios are named \"x\"");
+        "--init: two scenarios are named \"x\"; rename one of them");
   CHECK(first_suite({"y"}, runner, 1).error().message() == "--init: no policy can run y");
   script.faults["x"] = "x.json: no such file";
   CHECK(first_suite({"x"}, ScriptedRunner(script), 1).error().message() == "x.json: no such file");

@@ -116,7 +116,8 @@ TEST_CASE("check: what is undecided, new or gone is an error only where it is st
   CheckReport report = checked(two_runs(), ScriptedRunner(runner));
   CHECK(figure(report, "a/ds/goodput").outcome == Outcome::kUndecided);
   CHECK(figure(report, "a/ds/goodput").reason ==
-        "still open after 64 trials, all that the baseline has; --against another goodput program runs more");
+        "no decision after 64 trials, which is all that the baseline has; --against another goodput "
+        "program runs more");
   CHECK(check_headline(report) == "Nothing is known to be worse, but 1 of 3 figures is undecided.");
   CHECK(report.verdict() == "undecided");
   CHECK(exit_code(report) == ExitCode::kOk);
@@ -195,8 +196,8 @@ TEST_CASE(
   other.values["a/ds/goodput"] = [](std::int64_t trial) { return noise(9, trial); };
   const ScriptedRunner another(other);
   CHECK(check_suite(suite, &baseline, ScriptedRunner(usual()), &another, {}).error().message() ==
-        "--against: the program's values of a/ds/goodput differ from those in the baseline, so the baseline "
-        "was not made with it; leave --baseline out");
+        "--against: for a/ds/goodput, this program gives other values than the baseline, so another program "
+        "made the baseline; leave out --baseline");
   other.faults["a"] = other.faults["b"] = "no such command";
   const ScriptedRunner failing(other);
   CHECK(check_suite(suite, nullptr, ScriptedRunner(usual()), &failing, {}).error().message() ==
@@ -209,7 +210,7 @@ TEST_CASE("check: what another program does not know is new") {
   const ScriptedRunner older(other);
   const CheckReport report = check_suite(two_runs(), nullptr, ScriptedRunner(usual()), &older, {}).value();
   CHECK(figure(report, "b/step_s").outcome == Outcome::kNew);
-  CHECK(figure(report, "b/step_s").reason == "the other program cannot run it: no plan");
+  CHECK(figure(report, "b/step_s").reason == "the other program cannot run this command: no plan");
   CHECK(figure(report, "a/ds/goodput").outcome == Outcome::kSame);
 }
 
@@ -233,9 +234,10 @@ TEST_CASE("check: --fail-fast begins no more trials once something is worse, and
   const CheckReport report = checked(two_runs(), runner, options);
   CHECK(runner.asked() == std::vector<std::string>{"a 0+16", "b 0+0"});
   CHECK(figure(report, "a/pec/goodput").reason ==
-        "--fail-fast stopped it after 16 trials because something else got worse");
-  CHECK(undecided_text(report) ==
-        "1 figure is undecided at 16 trials: --fail-fast ended the check; leave it out to decide it.");
+        "stopped by --fail-fast after 16 trials, because another figure got worse");
+  CHECK(
+      undecided_text(report) ==
+      "1 figure is undecided at 16 trials: --fail-fast ended the check; leave out --fail-fast to decide it.");
 }
 
 TEST_CASE("check: a baseline of fewer trials than a first look is compared trial by trial all the same") {

@@ -81,16 +81,16 @@ TEST_CASE("run figures: a pointer names one number, or anything at all that is c
 
 TEST_CASE("run figures: what is no result, or not the one expected, is said in one line") {
   const SuiteRun run = simulation({rule("goodput", "exact")});
-  CHECK(figures_of(run, "").error().message() == "its command has no JSON result");
-  CHECK(figures_of(run, "{}").error().message() == "its command has no JSON result");
-  CHECK(figures_of(run, "[1").error().message() == "its command has no JSON result");
+  CHECK(figures_of(run, "").error().message() == "the command has no JSON result");
+  CHECK(figures_of(run, "{}").error().message() == "the command has no JSON result");
+  CHECK(figures_of(run, "[1").error().message() == "the command has no JSON result");
   const std::string other = figures_of(run, R"({"schema": "goodput.simulate/1"})").error().message();
-  CHECK(other.starts_with("its result is not as expected: "));
+  CHECK(other.starts_with("the result of the command is not as expected: "));
   SuiteRun no_pointer{.name = "x", .command = {"whatif"}, .metrics = {rule("/a~", "exact")}};
   CHECK(figures_of(no_pointer, R"({"schema": "goodput.x/1"})")
             .error()
             .message()
-            .starts_with("its result is not as expected: "));
+            .starts_with("the result of the command is not as expected: "));
 }
 
 }  // namespace

@@ -73,8 +73,8 @@ TEST_CASE("suite: every mistake is named with its place and what mends it") {
   CHECK(
       of_run(
           R"({"command": ["whatif"], "metrics": {"/x": {"better": "more", "tolerance": "1 % at 95 %"}}})") ==
-      " /runs/a/metrics/~1x/tolerance: has a confidence, but a JSON pointer names a single figure, not "
-      "trials");
+      " /runs/a/metrics/~1x/tolerance: has a confidence level, but a JSON pointer names a single figure, "
+      "which has no trials; leave the confidence level out");
   CHECK(of_run(R"({"command": ["whatif"], "metrics": {"/x": {"better": "more", "tolerance": "much"}}})") ==
         " /runs/a/metrics/~1x/tolerance: must be \"exact\", \"1 %\", \"0.02\" or, with several trials, \"1 % "
         "at 95 %\", not \"much\"");
@@ -92,8 +92,9 @@ TEST_CASE("suite: every mistake is named with its place and what mends it") {
         R"({{"command": {}, "metrics": {{"/x": {{"better": "more", "tolerance": "exact"}}}}}})", words));
   };
   CHECK(of_words(R"(["--quiet", "check", "smoke"])") ==
-        " /runs/a/command/0: must be a command; options come after it");
-  CHECK(of_words(R"(["whatif", "-"])") == " /runs/a/command/1: means stdin, which a suite does not have");
+        " /runs/a/command/0: must be a command, not an option; options come after the command");
+  CHECK(of_words(R"(["whatif", "-"])") ==
+        " /runs/a/command/1: means stdin, which a suite does not have; name a file");
   CHECK(of_words(R"(["simulate", "x", "--json=y"])") ==
         " /runs/a/command/2: goodput check sets --json itself; leave it out");
   CHECK(of_words(R"(["simulate", "x", "--trials", "5"])") ==

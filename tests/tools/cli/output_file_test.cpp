@@ -79,9 +79,9 @@ TEST_CASE(
   CHECK(message(check_file_roles({in.path()}, {{"--json", link}})) ==
         link + ": is both input and output (--json); name another output file");
   CHECK(message(check_file_roles({in.path()}, {{"--json", "a.json"}, {"--heatmap", "./a.json"}})) ==
-        "./a.json: is given for both --json and --heatmap; name two files");
+        "./a.json: is given for both --json and --heatmap; name two different files");
   CHECK(message(check_file_roles({}, {{"--json", "-"}, {"--compat-json", "-"}})) ==
-        "stdout: is given for both --json and --compat-json; name two files");
+        "stdout: is given for both --json and --compat-json; name two different files");
   CHECK(message(check_file_roles({in.path()}, {{"--json", "/dev/null"}, {"--compat-json", "/dev/null"}})) ==
         "accepted");
   CHECK(message(check_file_roles({in.path()}, {{"--json", ""}, {"--compat-json", ""}})) == "accepted");
@@ -117,7 +117,7 @@ TEST_CASE("output file: a symbolic link that leads nowhere is refused, before an
   fs::create_symlink("loop", loop);
   const auto message = [](const Status& status) { return status ? "accepted" : status.error().message(); };
   const std::string refused =
-      dangling + ": is a symbolic link to nowhere.json, which does not exist; name a file";
+      dangling + ": is a symbolic link to nowhere.json, which does not exist; name another file";
   CHECK(message(write_text_atomically(dangling, "x")) == refused);
   CHECK(message(check_file_roles({}, {{"--json", dangling}})) == refused);
   const std::string endless = loop + ": cannot write: Too many levels of symbolic links";

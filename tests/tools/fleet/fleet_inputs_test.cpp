@@ -90,14 +90,16 @@ TEST_CASE("a result of whatif is a job of the fleet") {
 TEST_CASE("what is no result of whatif is refused with its place") {
   const std::string text = result_text("a", "1");
   CHECK(problem_of("{\"schema\":").starts_with("r.json: is truncated or not JSON: "));
-  CHECK(problem_of("[1]") == "r.json: is not a JSON object; expected a result of whatif --json");
+  CHECK(problem_of("[1]") == "r.json: is not a JSON object; expected a result of `goodput whatif --json`");
   CHECK(problem_of("{}") ==
-        "r.json /schema: is missing, so this is not a goodput result; expected a result of whatif --json");
+        "r.json /schema: is missing, so this is not a goodput result; expected a result of `goodput whatif "
+        "--json`");
   CHECK(problem_of(edited(text, "whatif/1", "whatif/2")) ==
         "r.json /schema: is \"goodput.whatif/2\", written by a newer goodput; this version reads "
         "goodput.whatif/1");
   CHECK(problem_of(edited(text, "whatif/1", "plan/1")) ==
-        "r.json /schema: must be goodput.whatif/1 (a result of whatif --json), not \"goodput.plan/1\"");
+        "r.json /schema: must be goodput.whatif/1 (a result of `goodput whatif --json`), not "
+        "\"goodput.plan/1\"");
   CHECK(problem_of(edited(text, "\"slowdown\": 1.5", "\"slowdown\": \"x\"")) ==
         "r.json /slowdown: must be a number");
   CHECK(problem_of(edited(text, "\"slowdown\": 1.5", "\"slowdown\": -1")) ==
@@ -107,7 +109,7 @@ TEST_CASE("what is no result of whatif is refused with its place") {
         "r.json /job/trial_name: is missing or not a string");
   CHECK(problem_of(edited(text, "per_step", "other")) == "r.json /per_step: is missing or empty");
   CHECK(problem_of(edited(text, "\"recorded_s\": 2.0", "\"recorded_s\": null")) ==
-        "r.json /per_step/3: must have slowdown and recorded_s");
+        "r.json /per_step/3: must have the keys slowdown and recorded_s");
   const auto problem_after = [&](const std::string& from, const std::string& to) {
     return problem_of(edited(text, from, to));
   };
@@ -130,7 +132,7 @@ TEST_CASE("what is no result of whatif is refused with its place") {
   CHECK(problem_of(edited(text, "slowdown_by_optype", "other")) == "r.json /slowdown_by_optype: is missing");
   CHECK(problem_of(edited(text, "root_causes", "other")) == "r.json /root_causes: is missing");
   CHECK(problem_of(edited(text, "\"likely\": true", "\"likely\": 1")) ==
-        "r.json /root_causes/0: must have cause and likely");
+        "r.json /root_causes/0: must have the keys cause and likely");
 }
 
 TEST_CASE("a folder stands for its results, by name; a job that is there twice counts once and is named") {
@@ -158,8 +160,8 @@ TEST_CASE("a folder without results is refused, and so is a file of neither kind
   const TemporaryFile text("readme.txt", "no result");
   const std::string folder = fs::path(text.path()).parent_path().string();
   CHECK(run({"fleet", folder}) ==
-        fmt::format("error: {}: contains no .json, .json.gz, .sqlite or .db file; give "
-                    "results of whatif --json or monitor databases\n",
+        fmt::format("error: {}: contains no .json, .json.gz, .sqlite or .db file; give results of `goodput "
+                    "whatif --json` or monitor databases\n",
                     folder));
   CHECK(run({"fleet", text.path()})
             .starts_with(fmt::format("error: {}: is truncated or not JSON: ", text.path())));
@@ -175,9 +177,9 @@ TEST_CASE("a table says what is known of the jobs besides") {
   CHECK(jobs[0].gpus == 8);
   CHECK(jobs[0].gpu_hours == 12.5);
   CHECK_FALSE(jobs[0].restarts);
-  CHECK(notes ==
-        std::vector<std::string>{about.path() + ": 1 of its jobs are not among the jobs of the study",
-                                 about.path() + ": has no line for 1 of the jobs of the study"});
+  CHECK(notes == std::vector<std::string>{
+                     about.path() + ": number of jobs in this table that are not among the analyzed jobs: 1",
+                     about.path() + ": number of analyzed jobs without a line in this table: 1"});
   const auto problem = [&](const std::string& text) {
     const TemporaryFile table("jobs.csv", text);
     return without_path(tell_about_jobs(table.path(), jobs).error().message(), table);
@@ -243,7 +245,8 @@ TEST_CASE("tables and figures are never written over what is read") {
                     folder));
   CHECK(
       run({"fleet", result.path(), "--tables", folder + "/t", "--json", folder + "/t/hosts.csv"}) ==
-      fmt::format("error: {}/t/hosts.csv: is given for both --tables and --json; name two files\n", folder));
+      fmt::format("error: {}/t/hosts.csv: is given for both --tables and --json; name two different files\n",
+                  folder));
   CHECK(result.content() == result_text("a", "1"));
 }
 
@@ -419,10 +422,9 @@ TEST_CASE("GPU-hours of runs and of analysed steps are not alike: a note says so
     REQUIRE(store.commit(commit));
   }
   CHECK(reading_of({result.path(), file.path()}).notes ==
-        std::vector<std::string>{
-            "the GPU-hours of 1 of the jobs cover only their analyzed steps, those of 1 cover the whole time "
-            "from the first step to the last; add a column gpu_hours to the --job-info table to make them "
-            "comparable"});
+        std::vector<std::string>{"the GPU-hours of some jobs (1) cover only their analyzed steps, but those "
+                                 "of other jobs (1) cover the whole time from the first step to the last; "
+                                 "add a column gpu_hours to the --job-info table to make them comparable"});
   CHECK(reading_of({result.path()}).notes.empty());
   CHECK(reading_of({file.path()}).notes.empty());
   const TemporaryFile about("jobs.csv", "job,gpu_hours\na,10\nllama,20\n");

@@ -108,7 +108,7 @@ TEST_CASE("monitor export: a table has a row a step, with nothing where nothing 
   MonitorExportOptions options = jobs.options();
   options.steps = "3";
   options.table = jobs.file("steps.csv");
-  CHECK(run(options).out.ends_with("steps.csv: 2 rows, one per step\n"));
+  CHECK(run(options).out.ends_with("steps.csv: one row per step, 2 in total\n"));
   CHECK(text_of(options.table) ==
         "job,run,step,status,began_s,received_s,finished_s,ops,recorded_s,replayed_s,ideal_s,slowdown,waste,"
         "lost_s,"
@@ -124,7 +124,7 @@ TEST_CASE("monitor export: workers are exact as long as their rows are kept") {
   options.steps = "6,9";
   options.workers = jobs.file("workers.csv");
   CHECK(run(options).out.ends_with(
-      "workers.csv: 8 rows, one per step and worker, from steps with a stored worker map\n"));
+      "workers.csv: one row per worker and step with a stored worker map, 8 in total\n"));
   const std::string text = text_of(options.workers);
   CHECK(
       text.starts_with("job,run,step,began_s,worker,dp_rank,stage,rank,host,slowdown,pace,exact\n"
@@ -197,11 +197,11 @@ TEST_CASE("monitor export: what cannot be is said in one line, and nothing is wr
   SUBCASE("steps that are not there") {
     options.steps = "100-200";
     CHECK(run(options).error ==
-          options.database + ": none of these steps is stored; choose other steps, runs or times");
+          options.database + ": contains none of the selected steps; choose other steps, runs or times");
   }
   SUBCASE("a list that is none") {
     options.steps = "4-1";
-    CHECK(run(options).error == "steps: range \"4-1\" runs backward");
+    CHECK(run(options).error == "steps: range \"4-1\" runs backward; write the smaller number first");
   }
   SUBCASE("a run below 0") {
     options.run = -1;
@@ -235,13 +235,13 @@ TEST_CASE("monitor export: what cannot be is said in one line, and nothing is wr
     options.steps = "0-5";
     options.trace = jobs.file("rows.csv");
     CHECK(run(options).error == options.database +
-                                    ": no rows of these steps are stored; the monitor keeps rows only of the "
-                                    "latest steps and of steps at which an incident opened");
+                                    ": contains no rows of the selected steps; the monitor keeps rows only "
+                                    "of the latest steps and of steps at which an incident opened");
     CHECK(!std::filesystem::exists(options.trace));
   }
   SUBCASE("rows of a step in two runs") {
     options.trace = jobs.file("rows.csv");
-    CHECK(run(options).error == "trace: step 8 has rows from several runs; choose one with --run");
+    CHECK(run(options).error == "trace: step 8 has rows from several runs; choose a run with --run");
   }
   SUBCASE("no database") {
     options.database = jobs.file("none.db");

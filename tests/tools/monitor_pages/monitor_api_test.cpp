@@ -93,8 +93,10 @@ TEST_CASE("monitor api: spans of steps, maps and the history of a worker") {
   CHECK(steps[0].at("step") == 10);
   CHECK(steps[2].at("step") == 12);
   const Json newest =
-      document(monitor, "/api/v1/jobs/llama-70b/steps", {{"most", "2"}, {"newest", "1"}}).at("steps");
+      document(monitor, "/api/v1/jobs/llama-70b/steps", {{"limit", "2"}, {"newest", "1"}}).at("steps");
   CHECK(newest.size() == 2);
+  CHECK(document(monitor, "/api/v1/jobs/llama-70b/steps", {{"most", "2"}, {"newest", "1"}}).at("steps") ==
+        newest);
   // 16 bits: slowdowns to 1e-4 relative.
   const Json map = document(monitor, "/api/v1/jobs/llama-70b/steps/0/39/map").at("map");
   CHECK(map.at("slowdown_by_worker").at("2:1").get<double>() ==
@@ -140,8 +142,8 @@ TEST_CASE("monitor api: refusals say what is wanted") {
         "the parameter most must be an integer from 1 to 10000");
   CHECK(refused(monitor, 400, "/api/v1/jobs/llama-70b/workers/0/0", {{"run", "x"}}) ==
         "the parameter run must be an integer from 0 to 2147483647");
-  CHECK(refused(monitor, 400, "/api/v1/incidents", {{"most", "x"}}) ==
-        "the parameter most must be an integer from 1 to 10000");
+  CHECK(refused(monitor, 400, "/api/v1/incidents", {{"limit", "x"}}) ==
+        "the parameter limit must be an integer from 1 to 10000");
 }
 
 TEST_CASE("monitor api: what is no number is null, what is no UTF-8 is replaced") {

@@ -180,9 +180,9 @@ TEST_CASE("monitor pages: states of jobs are told apart") {
   ShownMonitor monitor({MadeUpJob{}});
   CHECK(has(monitor.get("/").body, "<span class=\"state fine\">running</span>"));
   monitor.status.update([](MonitorState& state) { state.jobs["llama-70b"].is_behind = true; });
-  CHECK(has(monitor.get("/").body, "behind: steps are skipped"));
+  CHECK(has(monitor.get("/").body, "behind (steps are skipped)"));
   monitor.now_s += 121;  // silent after 120 s
-  CHECK(has(monitor.get("/").body, "silent: no rows are arriving"));
+  CHECK(has(monitor.get("/").body, "silent (no rows are arriving)"));
   monitor.status.update([](MonitorState& state) {
     state.jobs.clear();
     state.jobs["new"] = {};
@@ -290,10 +290,9 @@ TEST_CASE("monitor pages: of too many ops no timeline is made, and it is said wh
   const HttpResponse response = monitor.get("/jobs/llama-70b/steps/0/39/timeline.json.gz");
   CHECK(response.status == 413);
   // 16 workers of 194 ops.
-  CHECK(has(
-      response.body,
-      "The step has 3104 ops, too many for a browser. Write its rows with goodput monitor export --trace"));
-  CHECK(has(monitor.get("/jobs/llama-70b/steps/0/39").body, "Its 3,104 ops are too many for a browser."));
+  CHECK(has(response.body, "This step has 3104 ops, which is too many for a browser. Write its rows with "));
+  CHECK(has(monitor.get("/jobs/llama-70b/steps/0/39").body,
+            "This step has 3,104 ops, which is too many for a browser."));
 }
 
 TEST_CASE("monitor pages: large pages are gzipped for those who take it") {

@@ -49,9 +49,9 @@ TEST_CASE("monitor store: a newer schema is refused for writing and for reading,
   const StoreFolder folder;
   fill(folder.file(), 1);
   run_sql(folder.file(), "PRAGMA user_version = 4");
-  const std::string said =
-      folder.file() +
-      ": has schema 4, but this goodput supports only 2 and 3; use the goodput that wrote it, or a newer one";
+  const std::string said = folder.file() +
+                           ": has schema version 4, but this goodput supports only versions 2 and 3; use the "
+                           "goodput that wrote this file, or a newer one";
   CHECK(message_in(MonitorStore::open(folder.file(), {})) == said);
   CHECK(message_in(MonitorStore::open_for_reading(folder.file())) == said);
   run_sql(folder.file(), "PRAGMA user_version = 3");

@@ -44,7 +44,7 @@ TEST_CASE("page result: the schema is the result's own, not one of a member") {
   CHECK(page_result_of(R"({"config": {"schema": "goodput.y/2"}, "schema": "goodput.x/1"})").schema ==
         "goodput.x/1");
   CHECK(refusal_of(R"({"config": {"schema": "goodput.y/1"}})") ==
-        "has no schema; expected a result that a command wrote with --json");
+        "has no schema; expected a result that a goodput command wrote with --json");
 }
 
 TEST_CASE("page result: nothing in it can end the script around it") {
@@ -72,20 +72,21 @@ TEST_CASE("page result: a name that is no UTF-8 is replaced, not thrown on") {
 }
 
 TEST_CASE("page result: what is no result is refused") {
-  CHECK(refusal_of("{") == "is not JSON; expected a result that a command wrote with --json");
-  CHECK(refusal_of("") == "is not JSON; expected a result that a command wrote with --json");
+  CHECK(refusal_of("{") == "is not JSON; expected a result that a goodput command wrote with --json");
+  CHECK(refusal_of("") == "is not JSON; expected a result that a goodput command wrote with --json");
   CHECK(refusal_of(R"({"schema": "goodput.x/1"} x)") ==
-        "is not JSON; expected a result that a command wrote with --json");
+        "is not JSON; expected a result that a goodput command wrote with --json");
   CHECK(refusal_of(R"(["schema", "goodput.x/1"])") ==
-        "has no schema; expected a result that a command wrote with --json");
+        "has no schema; expected a result that a goodput command wrote with --json");
   CHECK(
       refusal_of(R"({"schema": "goodput.x"})") ==
-      R"(has the schema "goodput.x", which is not a goodput schema; expected a result that a command wrote with --json)");
+      R"(has the schema "goodput.x", which is not a goodput schema; expected a result that a goodput command wrote with --json)");
   CHECK(refusal_of(R"({"schema": "goodput.x/12"})") ==
-        R"(has the schema "goodput.x/12"; this version reads version 1, so use the goodput that wrote it)");
+        "has schema \"goodput.x/12\", but this goodput reads only version 1 of this schema; use the goodput "
+        "version that wrote the result");
   CHECK(refusal_of(std::string(65, '[')) == "is nested too deeply to be a result");
   CHECK(refusal_of(std::string(64, '[')) ==
-        "is not JSON; expected a result that a command wrote with --json");
+        "is not JSON; expected a result that a goodput command wrote with --json");
 }
 
 }  // namespace goodput

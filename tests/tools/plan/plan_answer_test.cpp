@@ -184,7 +184,7 @@ TEST_CASE("plan: deadline and budget that can each be kept alone, but not both, 
     CHECK(torn.best->p_deadline->mean >= 0.95);
   } else {
     CHECK(torn.lacks.starts_with(
-        "no choice meets both deadline and budget; the cheapest one that meets the deadline costs "));
+        "no choice meets both deadline and budget. The cheapest choice that meets the deadline costs "));
   }
 }
 

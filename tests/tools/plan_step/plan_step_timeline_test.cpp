@@ -166,7 +166,8 @@ TEST_CASE("plan-step: plans beyond what can be computed are refused, naming the 
   deep.parallel.vpp = 10'000;
   deep.cluster.nodes = 1'000'000;
   CHECK(problem(deep) ==
-        "p.json /parallel/pp: is 1000000, which with vpp 10000 makes more than 10000 pipeline positions");
+        "p.json /parallel/pp: is 1000000, which with vpp 10000 exceeds the limit of 10000 pipeline positions "
+        "(pp x vpp)");
   TrainingPlan slow = plan;
   slow.cluster.gpu.bf16 = {1};
   slow.parallel.sequence_length = 1'000'000'000;

@@ -92,7 +92,7 @@ TEST_CASE("checkpoint interval: failures that never hit the job leave the rule w
     CHECK(said.code == ExitCode::kBadInput);
     CHECK(said.err == "error: s.json /policies/" + std::string(policy) +
                           "/checkpoint/mtbf_hours: is not given, and no failure of the scenario can hit the "
-                          "job; give it, or set interval to \"fixed\"\n");
+                          "job; give mtbf_hours, or set interval to \"fixed\"\n");
   }
 }
 

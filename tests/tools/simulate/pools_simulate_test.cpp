@@ -93,7 +93,7 @@ TEST_CASE("simulate: text names pools, their nodes and prices, and what they cos
 TEST_CASE("simulate: a pool without a price says so, one of a recording without prices too") {
   const TemporaryFile unpriced("counts.csv", "t_s,held\n0,2\n7200,2\n");
   const std::string remedy =
-      ": is missing, and no recording of the pool has prices; set it (0 if the nodes are free)\n";
+      ": is missing, and no recording of the pool has prices; set the price (0 if the nodes are free)\n";
   CHECK(simulate_run(two_pools(unpriced.path())).err == "error: s.json /pools/1/usd_per_node_hour" + remedy);
   Json scenario = two_pools(unpriced.path());
   scenario["pools"][1]["usd_per_node_hour"] = 0;

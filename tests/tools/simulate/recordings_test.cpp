@@ -67,11 +67,12 @@ std::string observed(const TemporaryFile& file, const Json& text, std::int64_t t
 
 TEST_CASE("observations: the number of trials and the note follow from what differs between trials") {
   const TemporaryFile file("spot.json", ten_hours());
-  CHECK(observed(file, scenario_over(file, 9000)) ==  // 10 h = 4 x 9000 s
-        "20: each trial starts at a different moment of R (10.0 h, 4 times as long as the job may take)");
+  CHECK(
+      observed(file, scenario_over(file, 9000)) ==  // 10 h = 4 x 9000 s
+      "20: each trial starts at a different moment of R (10.0 h long, 4 times as long as the job may take)");
   CHECK(observed(file, scenario_over(file, 10'800)) ==
-        "1: one run, because every trial would replay R from the same moment; random starts need a recording "
-        "of at least 4 x 3.0 h, and this one is 10.0 h long");
+        "1: one run, because every trial would replay R from the same moment; random starts require a "
+        "recording of at least 4 x 3.0 h, but this recording is 10.0 h long");
   CHECK(observed(file, scenario_over(file, 3600, {{"from_s", 60}})) ==
         "1: one run, because every trial would replay R from the same moment; \"starts\": \"random\" lets "
         "each trial start at a different moment");
@@ -83,8 +84,8 @@ TEST_CASE("observations: the number of trials and the note follow from what diff
                              {{"model", "bursts"}, {"group_size", 2}, {"per_hour", 1}, {"outage_s", 60}}};
   CHECK(observed(file, with_others) ==
         "20: every trial replays R from the same moment, so confidence intervals do not cover how much "
-        "another recording would differ; random starts need a recording of at least 4 x 3.0 h, and this one "
-        "is 10.0 h long");
+        "another recording would differ; random starts require a recording of at least 4 x 3.0 h, but this "
+        "recording is 10.0 h long");
   CHECK(observed(file, small_scenario()) == "20: ");
 }
 

@@ -124,8 +124,9 @@ TEST_CASE("scenario inputs: results without slow workers cannot be drawn from") 
         " /slowdown_by_worker: must be an object {\"dp:stage\": slowdown}");
   CHECK(message(R"({"slowdown_by_worker": {"0:0": null}})") ==
         " /slowdown_by_worker: the slowdown of worker 0:0 must be a number above 0, not null");
-  CHECK(message(R"({"slowdown_by_worker": {"0:0": 1}})") ==
-        " /slowdown_by_worker: has no worker with a slowdown above 1, so there is nothing to draw from");
+  CHECK(
+      message(R"({"slowdown_by_worker": {"0:0": 1}})") ==
+      " /slowdown_by_worker: contains no worker with a slowdown above 1; use a result that has slow workers");
 }
 
 TEST_CASE("scenario inputs: prices are the scenario's, else the trace's from where the replay starts") {
@@ -163,7 +164,8 @@ TEST_CASE("scenario inputs: routing without a file is skewed for ever, or balanc
 
 TEST_CASE("scenario inputs: layers of a trace that are not as many as the model's are refused") {
   CHECK(refusal(with_routing({{"model", kRouting}, {"layers", "0-3"}})) ==
-        "s.json /routing/layers: selects 4 layers of the trace, but the model has 12 layers with experts");
+        "s.json /routing/layers: selects 4 layers of the trace, but the model has 12 layers with experts; "
+        "the two numbers must be equal");
   CHECK(refusal(with_routing({{"model", kRouting}, {"layers", "99"}})) ==
         "s.json /routing/layers: no layer 99; the trace has 24 layers from 0 to 23");
 }

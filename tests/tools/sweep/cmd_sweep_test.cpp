@@ -246,7 +246,7 @@ TEST_CASE("sweep: a stopping rule that is not reached is a warning of the result
   const auto rows = table_of(run.content("out/summary.csv"));
   REQUIRE(rows.size() == 1);
   CHECK(rows[0].at("trials") == "25");
-  CHECK(rows[0].at("warnings").find("after 25 trials, samples is known to ±") != std::string::npos);
+  CHECK(rows[0].at("warnings").find("after 25 trials, samples is known only to ±") != std::string::npos);
 }
 
 TEST_CASE("docs: the keys of sweeps are those of the reader") {

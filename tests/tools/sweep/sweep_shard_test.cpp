@@ -46,8 +46,8 @@ TEST_CASE("sweep shard: a task of an array, from wherever its numbers start") {
   Variables uneven = task;
   uneven["SLURM_ARRAY_TASK_ID"] = "19";
   CHECK(chosen_shard("", uneven) ==
-        "environment variable SLURM_ARRAY_TASK_ID is 19, which is not one of the 5 tasks from 10 on; number "
-        "the tasks in equal steps, or use --shard I/N");
+        "environment variable SLURM_ARRAY_TASK_ID is 19, which is not one of 5 evenly spaced task IDs that "
+        "start at 10; use evenly spaced IDs, or --shard I/N");
 }
 
 TEST_CASE("sweep shard: a task of a step; the script of a job is no task") {
@@ -81,7 +81,8 @@ TEST_CASE("sweep shard: what is none") {
   for (const std::string option : {"4/4", "-1/4", "1", "a/b", "1/0", "0/1000000", "1/2/3"})
     CHECK(chosen_shard(option, {}) == want(option));
   CHECK(chosen_shard("", {{"SLURM_ARRAY_TASK_ID", "x"}}) ==
-        "environment variable SLURM_ARRAY_TASK_ID must be a whole number, not \"x\"; or use --shard I/N");
+        "environment variable SLURM_ARRAY_TASK_ID must be a whole number, not \"x\"; correct it, or use "
+        "--shard I/N");
 }
 
 }  // namespace goodput

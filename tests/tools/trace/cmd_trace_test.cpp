@@ -246,7 +246,7 @@ TEST_CASE("command line: the name alone of what has commands shows its help, as 
   CHECK(error_of({"help", "--man", "list"}) == "error: --man covers all commands; leave out COMMAND");
   CHECK(error_of({"completion", "tcsh"}).starts_with("error: unknown shell \"tcsh\""));
   CHECK(error_of({"list", "--json", "-"}) ==
-        "error: --json and --report need something to list; see goodput list --help");
+        "error: --json and --report apply only if WHAT is given; see `goodput list --help`");
 }
 
 TEST_CASE("list: formats in text and JSON") {

@@ -76,8 +76,8 @@ TEST_CASE("web access: this machine needs no token, others need one and a proxy"
   CHECK(access_error({.address = "0.0.0.0"}) ==
         "[token_file] --token_file is required to listen on 0.0.0.0, which other machines can reach");
   CHECK(access_error({.address = "10.0.0.1", .token_file = file.path()}) ==
-        "[behind_proxy] --behind_proxy is required to listen on 10.0.0.1, because tokens must pass through a "
-        "proxy that does TLS");
+        "[behind_proxy] --behind_proxy is required to listen on 10.0.0.1, because tokens may only be sent "
+        "through a proxy that handles TLS");
   CHECK(access_error({.address = "::", .token_file = file.path(), .behind_proxy = true}).empty());
   CHECK(access_error({.takes_pushes = true}) ==
         "[token_file] --token_file is required to accept pushed rows");
@@ -87,7 +87,8 @@ TEST_CASE("web access: this machine needs no token, others need one and a proxy"
 
 TEST_CASE("web access: a token is one long word that not everybody can read") {
   const std::string too_short =
-      "the token must be one word of at least 16 printable characters; create one with openssl rand -hex 32";
+      "the token must be one word of at least 16 printable characters; create a token with 'openssl rand "
+      "-hex 32'";
   for (const char* text : {"0123456789abcde\n", "0123456789 abcdef", "0123456789abcde\xc3\xa9"}) {
     const TokenFile file(text);
     CHECK(AccessToken::read(file.path()).error().message() == file.path() + ": " + too_short);

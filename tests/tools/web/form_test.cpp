@@ -63,7 +63,7 @@ TEST_CASE("form: a form that is too large is refused before it is read") {
   CHECK(gate_answer("content-length", "4096") == "may come");
   CHECK(gate_answer("content-length", "4097") == "413 {\"error\":\"a form must be at most 4096 bytes\"}\n");
   CHECK(gate_answer("transfer-encoding", "chunked") ==
-        "411 {\"error\":\"send this with Content-Length, not with chunked encoding\"}\n");
+        "411 {\"error\":\"send the form with Content-Length, not with chunked encoding\"}\n");
   CHECK(gate_answer("accept", "*/*") == "may come");
 }
 

@@ -57,7 +57,8 @@ TEST_CASE("origin: a page of another site may send nothing, and a forgotten --ur
   CHECK(answer_to_origin("https://goodput.example.org:8443.evil.example") == other);
   CHECK(answer_to_origin("https://evil.example") ==
         "403 {\"error\":\"this request came from a page at https://evil.example, which is not a known "
-        "address of this server; if it is one, start the monitor with --url https://evil.example\"}\n");
+        "address of this server; if the server has this address, start the monitor with --url "
+        "https://evil.example\"}\n");
   for (const char* origin :
        {"https://goodput.example.org", "http://goodput.example.org:8443", "http://localhost"}) {
     CAPTURE(origin);

@@ -169,7 +169,7 @@ TEST_CASE("push: what cannot be read is refused as a whole") {
   CHECK(answer_to(queue, push_of(good.substr(0, good.size() - 3))) ==
         "400 {\"error\":\"gzip data ends early: the body is truncated\"}");
   CHECK(answer_to(queue, push_of(good + "x")) ==
-        "400 {\"error\":\"gzip data is damaged: the data after its first part is not gzip data\"}");
+        "400 {\"error\":\"the gzip data is damaged: something other than gzip follows its first part\"}");
   std::string damaged = good;
   damaged[12] = '\x7f';
   CHECK(answer_to(queue, push_of(damaged)).starts_with("400 {\"error\":\"gzip data is damaged: "));
@@ -185,7 +185,7 @@ TEST_CASE("push: gzip bombs go off in a piece's memory") {
   const std::string bomb = gzipped(std::string(std::size_t{20} << 20, '\n'));  // to a thousandth
   CHECK(bomb.size() < 100'000);
   CHECK(answer_to(queue, push_of(bomb)) ==
-        "400 {\"error\":\"the body decompresses to more than 200 times its size, which no profile does\"}");
+        "400 {\"error\":\"the body decompresses to more than 200 times its size, which is the limit\"}");
   PushLimits limits;
   limits.text_bytes = std::size_t{4} << 20;
   CHECK(answer_to(queue, push_of(bomb), limits) ==

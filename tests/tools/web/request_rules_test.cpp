@@ -125,8 +125,8 @@ TEST_CASE("request rules: a name that is not the server's is refused with what t
   const JudgedRequest judged = judge_request(*head, local_rules());
   REQUIRE(judged.refusal);
   CHECK(judged.refusal->body ==
-        "{\"error\":\"goodput.example is not a name of this server; if users reach it by that name, start "
-        "the monitor with --url https://goodput.example (or http)\"}\n");
+        "{\"error\":\"goodput.example is not a name of this server; if users reach this server by that name, "
+        "start the monitor with --url https://goodput.example (or http)\"}\n");
 }
 
 TEST_CASE("request rules: bodies are those of POST, of a size that is known to fit") {

@@ -71,7 +71,7 @@ TEST_CASE(
     REQUIRE(source);
     const auto text = read_all(*source, 100);
     REQUIRE_FALSE(text);
-    CHECK(text.error().what == "gzip data is damaged: the data after its first part is not gzip data");
+    CHECK(text.error().what == "the gzip data is damaged: something other than gzip follows its first part");
   }
 }
 
@@ -143,7 +143,8 @@ TEST_CASE("byte source: truncated and damaged zstd data are errors") {
     return without_path(text.error().message(), file);
   };
   CHECK(error_of(whole.substr(0, whole.size() - 100)) == ": zstd data ends early: the file is truncated");
-  CHECK(error_of(whole + "x") == ": zstd data is damaged: the data after its first part is not zstd data");
+  CHECK(error_of(whole + "x") ==
+        ": the zstd data is damaged: something other than zstd follows its first part");
   std::string damaged = whole;
   damaged[6] ^= 0x7f;
   CHECK(error_of(damaged).starts_with(": zstd data is damaged: "));

@@ -208,8 +208,9 @@ TEST_CASE("chrome: ends without names that may be those of overlapping ops are r
   const std::string last = edge("B", "forward-send", 20, args_of(8, 0)) + "," + edge("E", "", 21);
   CHECK(error_of("[" + overlapping + "," + edge("E", "", 5) + "," + edge("E", "", 6) + "," + gc + "]", false,
                  "t.json") ==
-        "t.json: event 1: 1 ops enclose or overlap others of their thread, and their end events have no "
-        "\"name\" to tell them apart; add \"name\" to the end events, or write events with \"ph\" \"X\"");
+        "t.json: event 1: 1 ops enclose or overlap other ops of the same thread, but the end events of these "
+        "ops have no \"name\" to tell them apart; add \"name\" to the end events, or write events with "
+        "\"ph\" \"X\"");
   // With names they overlap.
   CHECK(chrome("[" + overlapping + "," + edge("E", "forward-send", 5e6) + "," +
                edge("E", "backward-recv", 6e6) + "," + gc + "]")

@@ -103,7 +103,7 @@ TEST_CASE("raw log: negative steps of our own come back, NDTimeline's are left o
     const OpTraceReading reading =
         log(step_of_records(4, 10) + record("gc", -1, 5, "10.0.0.1", 3, "0.25", key) + "\n");
     CHECK(reading.trace.size() == 3);
-    CHECK(reading.notes.at(0).ends_with(": ignored 1 ops from before the first step"));
+    CHECK(reading.notes.at(0).ends_with(": ignored ops from before the first step: 1"));
   }
 }
 
@@ -112,13 +112,15 @@ TEST_CASE("raw log: steps in which passes are missing do not keep the others fro
       step_of_records(4, 10) + step_of_records(5, 20) + record("forward-compute", 6, 30) + "\n";
   const OpTraceReading reading = log(text);
   CHECK(reading.trace.size() == 7);
-  CHECK(reading.notes == Lines{"seq_id, mc and mb_id derived from the recorded order: 4 of 4 compute ops are "
-                               "in the order of 1F1B; 1 steps with missing passes were not used for this"});
+  CHECK(reading.notes ==
+        Lines{"seq_id, mc and mb_id derived from the recorded order: 4 of 4 compute ops follow the pipeline "
+              "schedule \"1F1B\"; steps with missing passes, not used for this: 1"});
   CHECK(error_of(text, true, "t.log") ==
-        "t.log: step 6, dp rank 3, stage 0: 1 forward-compute and 0 backward-compute ops, which must be "
-        "equally many; remove incompletely recorded steps");
+        "t.log: step 6, dp rank 3, stage 0: has 1 forward-compute but 0 backward-compute ops, which must be "
+        "the same number; remove incompletely recorded steps");
   CHECK(error_of(record("forward-compute", 6, 30) + "\n", false, "t.log")
-            .starts_with("t.log: step 6, dp rank 3, stage 0: 1 forward-compute and 0 backward-compute ops"));
+            .starts_with(
+                "t.log: step 6, dp rank 3, stage 0: has 1 forward-compute but 0 backward-compute ops"));
 }
 
 TEST_CASE("raw log: up to 1 MiB of blank lines are nothing, wherever they stand") {

@@ -65,7 +65,7 @@ TEST_CASE("csv: a null mc, mb_id or gmc is unset, and follows from the rest wher
     CHECK(reading.trace.mc == std::vector<std::int16_t>{0, 0, -1});
     CHECK(reading.trace.mb_id == std::vector<std::int32_t>{3, -1, 0});
     CHECK(reading.trace.gmc == std::vector<std::int32_t>{0, -1, -1});
-    CHECK(reading.notes == Lines{"mc, mb_id or gmc derived for 2 rows that lack them"});
+    CHECK(reading.notes == Lines{"rows whose missing mc, mb_id or gmc was derived: 2"});
   }
 }
 

@@ -59,7 +59,7 @@ TEST_CASE("job metadata: contradictions with the rows are named, both sides") {
   const TraceIndex index = index_of_ranks({0, 1}, 1, 2);
   CHECK(metadata_warnings(complete_metadata(fields, index, "t"), index) ==
         std::vector<std::string>{
-            "the metadata has pp_size 8, but the trace has 2; using the trace",
+            "the metadata has pp_size 8, but the trace has 2; using the value from the trace",
             "the metadata has world_size 10, but dp_size x dsp_size x pp_size x tp_size is 8"});
 }
 

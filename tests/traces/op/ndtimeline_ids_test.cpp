@@ -70,9 +70,9 @@ TEST_CASE("derived ids: without chunks the k-th pass is micro-batch k") {
   CHECK(derived->ops == 12);
   CHECK(derived->matched == 12);
   CHECK(derived->schedule == "1F1B");
-  CHECK(
-      derived->note() ==
-      "seq_id, mc and mb_id derived from the recorded order: 12 of 12 compute ops are in the order of 1F1B");
+  CHECK(derived->note() ==
+        "seq_id, mc and mb_id derived from the recorded order: 12 of 12 compute ops follow the pipeline "
+        "schedule \"1F1B\"");
   for (const OpType type : {OpType::kForwardCompute, OpType::kBackwardCompute}) {
     CHECK(column_of(trace, type, 1, &OpRow::mb_id) == Values{0, 1, 2});
     CHECK(column_of(trace, type, 1, &OpRow::mc) == Values{0, 0, 0});
@@ -101,7 +101,7 @@ TEST_CASE("derived ids: all forwards before all backwards is accepted too") {
   OpTrace trace = pipeline({"FFFBBB", "FFFBBB"});
   const auto derived = derive_ids(trace, 1);
   REQUIRE(derived);
-  CHECK(derived->schedule == "all forwards first");
+  CHECK(derived->schedule == "all forward passes first");
   CHECK(derived->matched == 12);
 }
 
@@ -124,7 +124,7 @@ TEST_CASE("derived ids: buckets that do not divide over the chunks are noted") {
   REQUIRE(derived);
   CHECK(column_of(trace, OpType::kParamsAllGather, 0, &OpRow::mc) == Values{0, 0, 1});
   CHECK(derived->note().ends_with(
-      "; in 1 worker steps the data-parallel buckets do not divide evenly over the chunks"));
+      "; steps of workers in which the data-parallel buckets do not divide evenly over the model chunks: 1"));
 }
 
 TEST_CASE("derived ids: garbage collection carries micro-batch 0 as in the published traces") {
@@ -143,7 +143,7 @@ TEST_CASE("derived ids: of several ranks of one worker the lowest stays, rows in
   const auto derived = derive_ids(trace, 1);
   REQUIRE(derived);
   CHECK(derived->dropped_tp_rows == 2);
-  CHECK(derived->note().ends_with("; 2 rows of tensor-parallel peers ignored"));
+  CHECK(derived->note().ends_with("; ignored rows of tensor-parallel peers: 2"));
   CHECK(trace.rank == std::vector<std::int32_t>{4, 4, 7, 7});
   CHECK(trace.start_s == std::vector<double>{0, 1, 0.5, 1.5});
 }
@@ -173,16 +173,16 @@ TEST_CASE("derived ids: an order that no schedule has is refused with the first 
   REQUIRE(!derived);
   // 1F1B on stage 0 of 2: FFBFB... for two micro-batches FFBB, of which FBBF has the 1st and the 3rd.
   CHECK(derived.error().message() ==
-        "only 6 of 8 compute ops are in the order of 1F1B, but 99 % must be; the first exception: step 3, dp "
-        "rank 0, stage 0: compute op 2 (in order of start) is a backward pass; is this a different pipeline "
-        "schedule?");
+        "only 6 of 8 compute ops follow the pipeline schedule \"1F1B\", but 99 % must; the first exception: "
+        "step 3, dp rank 0, stage 0: compute op 2 (in order of start) is unexpectedly a backward pass; does "
+        "the job use a different pipeline schedule?");
 }
 
 TEST_CASE("derived ids: a wrong vpp_size is refused and the right one named") {
   OpTrace trace = pipeline({"FFFFFBFBFBFBBBBB", "FFFBFBFBFBFBFBBB"});
   const auto derived = derive_ids(trace, 1);
   REQUIRE(!derived);
-  CHECK(derived.error().message().ends_with("the order fits vpp_size 2, which you can set in meta"));
+  CHECK(derived.error().message().ends_with("the recorded order fits vpp_size 2, which you can set in meta"));
 }
 
 TEST_CASE("derived ids: one op in a hundred may be out of place") {
@@ -201,16 +201,16 @@ TEST_CASE("derived ids: one op in a hundred may be out of place") {
 TEST_CASE("derived ids: counts of passes that cannot be are refused") {
   OpTrace unequal = pipeline({"FFB"});
   CHECK(derive_ids(unequal, 1).error().message() ==
-        "step 3, dp rank 0, stage 0: 2 forward-compute and 1 backward-compute ops, which must be equally "
-        "many; remove incompletely recorded steps");
+        "step 3, dp rank 0, stage 0: has 2 forward-compute but 1 backward-compute ops, which must be the "
+        "same number; remove incompletely recorded steps");
   OpTrace odd = pipeline({"FBFBFB"});
   CHECK(derive_ids(odd, 2).error().message() ==
-        "step 3, dp rank 0, stage 0: 3 forward-compute ops are not a multiple of vpp_size 2; is vpp_size "
-        "right?");
+        "step 3, dp rank 0, stage 0: the number of forward-compute ops, 3, is not a multiple of vpp_size 2; "
+        "is vpp_size right?");
   OpTrace groups = pipeline({"FFFFFFBBBBBB", "FFFFFFBBBBBB"});
   CHECK(derive_ids(groups, 2).error().message() ==
-        "step 3, dp rank 0, stage 0: 3 micro-batches are not a multiple of the 2 stages, which vpp_size 2 "
-        "needs; is vpp_size right?");
+        "step 3, dp rank 0, stage 0: the number of micro-batches, 3, is not a multiple of the number of "
+        "stages, 2, as vpp_size 2 requires; is vpp_size right?");
   CHECK(derive_ids(groups, 40000).error().message() == "vpp_size must be from 1 to 32767, not 40000");
 }
 

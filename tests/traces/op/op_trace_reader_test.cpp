@@ -169,7 +169,7 @@ TEST_CASE("op trace reader: an empty file beside others is noted, unless the rea
   OpTraceReadOptions strict;
   strict.strict = true;
   CHECK(reader_error({file.path(), empty.path()}, strict) ==
-        empty.path() + ": is empty; omit it, or read without strict");
+        empty.path() + ": is empty; omit the file, or read without strict");
   CHECK(reader_error({empty.path()}) == empty.path() + ": is empty");
   CHECK(reader_error({blank.path(), empty.path()}) ==
         blank.path() + ": is empty, and so are the other files; give the files with the ops");

@@ -287,8 +287,8 @@ TEST_CASE("raw log reader: a rotated file without ops adds none") {
   const Result<FileNotes> notes = op_trace_format_raw_log().append_file(*source, intake);
   REQUIRE(notes);
   CHECK(intake.trace().size() == 0);
-  CHECK(*notes == FileNotes{file.path() + ": ignored 1 lines of other loggers",
-                            file.path() + ": ignored 1 lines of metrics that are not ops of a step"});
+  CHECK(*notes == FileNotes{file.path() + ": ignored lines of other loggers: 1",
+                            file.path() + ": ignored lines of metrics that are not ops of a step: 1"});
 }
 
 }  // namespace

@@ -136,7 +136,7 @@ TEST_CASE("runs of a step: a strict reading numbers them as one, as the schedule
     const auto reading = read_as(format, damaged, 1, true);
     REQUIRE_FALSE(reading);
     CHECK(reading.error().message().ends_with(
-        "which must be equally many; remove incompletely recorded steps"));
+        "which must be the same number; remove incompletely recorded steps"));
   }
 }
 

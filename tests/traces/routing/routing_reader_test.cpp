@@ -57,7 +57,7 @@ TEST_CASE("routing reader: no file, no content, unknown content") {
 
 TEST_CASE("routing reader: files of different formats are no trace") {
   CHECK(reader_error({kHeader + "1,0,1,2\n", "iteration,layer,expert,tokens\n11,0,0,1\n"}) ==
-        "b: is long_csv, but a is wide_csv; all files of a trace must have the same format");
+        "b: has format long_csv, but a has format wide_csv; all files of a trace must have the same format");
 }
 
 TEST_CASE("routing reader: files must agree about the experts") {

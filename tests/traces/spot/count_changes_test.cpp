@@ -30,8 +30,8 @@ TEST_CASE("spot counts: a row holds until the next one, the last one ends the re
 
 TEST_CASE("spot counts: whether nodes were held is asked, unless the column says it") {
   const std::string question =
-      ": does not show whether its nodes were really held (a drop is a preemption) or could have been "
-      "launched (a drop may not be a preemption); give meaning held|probe";
+      ": does not show what its counts mean: nodes that were held (a drop is a preemption), or nodes that "
+      "could have been launched (a drop may not be a preemption); give meaning held|probe";
   CHECK(spot_error("t_s,count\n0,4\n") == question);
   CHECK(read_spot("t_s,count\n0,4\n", {.meaning = SpotMeaning::kProbe}).meaning == SpotMeaning::kProbe);
   CHECK(read_spot("t_s,held\n0,4\n").meaning == SpotMeaning::kHeld);

@@ -46,8 +46,8 @@ TEST_CASE("skypilot: a null is a hole") {
 
 TEST_CASE("skypilot: zeros and ones do not tell their polarity, it is asked") {
   const std::string question =
-      " /data: has no count above 1; a 1 means available in published files, but preempted in SkyPilot's "
-      "simulator; give polarity available|preempted";
+      " /data: has no count above 1, so the meaning of a count is unclear: 1 means 1 available node in "
+      "published files, but 1 preempted node in SkyPilot's simulator; give polarity available|preempted";
   CHECK(spot_error(file_of("[0, 1, 1]"), held()) == question);
   CHECK(spot_error(file_of("[0, 0]"), held()) == question);
   CHECK(read_spot(file_of("[0, 1, 1]"), kAvailable).counts == Counts{{at_s(0), 0}, {at_s(300), 1}});
@@ -62,7 +62,8 @@ TEST_CASE("skypilot: counts of preempted nodes need to know of how many") {
         "polarity preempted");
   const std::string nodes = R"(, "nodes": 4)";
   CHECK(read_spot(file_of("[0, 3]", nodes), kPreempted).counts == Counts{{at_s(0), 4}, {at_s(300), 1}});
-  CHECK(spot_error(file_of("[0, 5]", nodes), kPreempted) == " /data/1: is 5, more than /metadata/nodes (4)");
+  CHECK(spot_error(file_of("[0, 5]", nodes), kPreempted) ==
+        " /data/1: is 5, but must be at most /metadata/nodes (4)");
 }
 
 TEST_CASE("skypilot: metadata may settle polarity and meaning, and no option contradicts it") {

@@ -171,8 +171,9 @@ function checkTime(panel, result) {
   const section = panel.section(
       "Run time",
       `${
-          slower.length > 0 ? `Slower: ${slower.map((run) => run.run).join(", ")}.` :
-                              "No run is slower."} Comparing the baseline with itself shows the noise.`);
+          slower.length > 0 ?
+              `Slower: ${slower.map((run) => run.run).join(", ")}.` :
+              "No run is slower."} Gray bands show the noise: the baseline compared with itself.`);
   section.intervals({
     title: "Candidate time divided by baseline time",
     label: "ratio of medians",

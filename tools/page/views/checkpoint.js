@@ -28,7 +28,7 @@ function checkpointFigures(result) {
       note: `saves ${fmt.percent(result.non_redundant_saving)}`
     },
     {
-      label: "Largest rank",
+      label: "Largest part written by a rank",
       value: fmt.bytes(result.per_rank_max_bytes),
       note:
           `of ${plural(result.ranks, "rank")}; ${fmt.bytes(result.per_rank_full_bytes)} in a full checkpoint`
@@ -86,8 +86,8 @@ function checkpointRun(panel, result) {
     rows: [{label: "O_ckpt", parts: result.o_ckpt_parts_s}]
   });
   section.figures([
-    {label: "To CPU memory", value: fmt.seconds(result.snapshot_s)},
-    {label: "To storage", value: fmt.seconds(result.persist_s)},
+    {label: "Time to copy to CPU memory", value: fmt.seconds(result.snapshot_s)},
+    {label: "Time to write to storage", value: fmt.seconds(result.persist_s)},
     {label: "Shortest possible interval", value: plural(result.least_interval_steps, "step")}
   ].filter((figure) => !figure.value.startsWith(kNothing)));
   section.section("Faults").table({
@@ -98,7 +98,8 @@ function checkpointRun(panel, result) {
       {key: "recovered_step"}, {key: "tokens_lost"}, {key: "pec_k_after"}, {key: "snapshot_k_after"}
     ]
   });
-  const assumed = section.section("Assumed", "Options that were not given, and the values assumed for them.");
+  const assumed =
+      section.section("Assumed", "Options that were not given, and the values that goodput assumed.");
   return assumed.table({
     title: "assumed",
     rows: Object.entries(result.assumed ?? {}).map(([option, value]) => ({option, value})),

@@ -164,7 +164,7 @@ function fleetOptypes(panel, result) {
   panel
       .section(
           "Which operations waste time?",
-          "Waste with only this op type as recorded and all others ideal: mean over the studied jobs that have it.")
+          "Waste if only this op type ran as recorded and all others were ideal; mean over the studied jobs with this op type.")
       .barChart({
         title: "Waste by op type, share of the job's time",
         valueLabel: "waste",
@@ -200,7 +200,7 @@ function fleetSizes(panel, result) {
     columns: [
       {key: "least_gpus", label: "GPUs, from"}, {key: "most_gpus", label: "to"}, {key: "jobs"},
       {key: "mean_slowdown", label: "mean S", format: fmt.fixed(3)},
-      {key: "slow_share", label: "with S \u2265 1.1", format: fmt.percent}
+      {key: "slow_share", label: "jobs with S \u2265 1.1", format: fmt.percent}
     ]
   });
 }
@@ -229,13 +229,13 @@ function fleetPaper(panel, result) {
   panel
       .section(
           "How does this compare with the paper?",
-          "The figures of \u201cUnderstanding Stragglers in Large Model Training Using What-if Analysis\u201d (OSDI\u201925, sections 4 and 5), computed for these jobs.")
+          "The results of the paper \u201cUnderstanding Stragglers in Large Model Training Using What-if Analysis\u201d (OSDI\u201925, sections 4 and 5), computed for these jobs.")
       .table({
         title: "figures",
         file: "figures",
         rows: result.figures ?? [],
         columns: [
-          {key: "what", label: "figure"},
+          {key: "what", label: "result"},
           {key: "value", label: "here", format: (value, row) => fleetFormat(row.unit)(value)}, {
             key: "low",
             label: "95 % CI from",
@@ -274,9 +274,9 @@ function fleetFilters(panel, result) {
         value: (one) => share(one.gpu_hours, one.of_gpu_hours),
         format: fmt.percent
       },
-      {key: "paper_share_of_jobs", label: "paper, jobs", format: fmt.percent},
-      {key: "paper_share_of_gpu_hours", label: "paper, GPU-hours", format: fmt.percent},
-      {key: "unknown_jobs", label: "unknown, kept"}
+      {key: "paper_share_of_jobs", label: "paper: share of jobs", format: fmt.percent},
+      {key: "paper_share_of_gpu_hours", label: "paper: share of GPU-hours", format: fmt.percent},
+      {key: "unknown_jobs", label: "kept because unknown"}
     ]
   });
   if (result.notes?.length > 0) section.list(result.notes);

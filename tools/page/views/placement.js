@@ -46,7 +46,7 @@ function placementFigures(result) {
   const layers = placementLayers(result);
   const replicas = layers.flatMap((layer) => layer.replicas);
   return [
-    {label: "Certain to survive", value: plural(placementSafe(result), "lost node")},
+    {label: "Certainly survives", value: plural(placementSafe(result), "lost node")},
     {
       label: "Replicas per expert",
       value: `${fmt.integer(d3.min(replicas))} to ${fmt.integer(d3.max(replicas))}`,
@@ -65,7 +65,7 @@ function placementFigures(result) {
     {
       label: "Optimality",
       value: result.optimal === "proven" ? "proven" : "best found",
-      note: `survival ${result.method === "exact" ? "exact" : "by Monte Carlo"}`
+      note: `survival computed ${result.method === "exact" ? "exactly" : "by Monte Carlo"}`
     },
     ...(result.layers ? [{label: "Layers", value: fmt.integer(result.layers.length)}] : []),
   ];
@@ -122,7 +122,7 @@ function placementSlots(panel, layer) {
       columns: [{key: "node"}, {key: "slot"}, {key: "expert"}]
     }
   });
-  panel.note(`Numbers are experts; with more than ${kCategories}, some experts share a color.`);
+  panel.note(`Numbers are experts; with more than ${kCategories} experts, some share a color.`);
 }
 
 function placementReplicas(panel, layer) {

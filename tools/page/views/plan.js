@@ -103,7 +103,7 @@ function planFigures(result) {
   figures.push(
       {label: "Policy", value: option.policy, note: every ? `a checkpoint every ${every}` : undefined});
   add("Goodput", "goodput", fmt.percent);
-  add("Per million tokens", "usd_per_million_tokens", (value) => `$${fmt.number(value)}`);
+  add("Cost per million tokens", "usd_per_million_tokens", (value) => `$${fmt.number(value)}`);
   figures.push({
     label: "Trials",
     value: fmt.integer(option.trials),

@@ -106,19 +106,20 @@ function planTiesText(count, rows) {
                  `${
                      fmt.integer(
                          count)} other choices are`} equally good: the difference is within 0.5\u202f% or not ` +
-      `significant.${rows < count ? " Those that differ only in how often they save share a row." : ""} ` +
-      "The answer comes first.";
+      `significant.${rows < count ? " Choices that differ only in how often they save share a row." : ""} ` +
+      "The recommended choice comes first.";
 }
 
 function planChoices(panel, result) {
   const {best, ties = [], pareto = [], closest} = result;
   const others = planRows(ties);
-  const section =
-      panel.section(best ? "The answer" : "The closest choice", planTiesText(ties.length, others.length));
+  const section = panel.section(
+      best ? "Recommended choice" : "The closest choice", planTiesText(ties.length, others.length));
   const first = best ?? closest;
   if (first)
     planOptionTable(
-        section, best ? "recommended choice and equally good ones" : "the closest choice", [first, ...others]);
+        section, best ? "recommended choice and equally good ones" : "the closest choice",
+        [first, ...others]);
   else
     section.note("No choice finishes the job in every run.");
   section.list((first?.warnings ?? []).map((text) => `${sentence(text)}.`));

@@ -31,8 +31,8 @@ function planPoints(result) {
   const first = best ?? closest;
   const remarks = new Map([
     ...ties.map((option) => [planKey(option), "equally good"]),
-    ...pareto.map((option) => [planKey(option), "no choice is better in both"]),
-    ...(first ? [[planKey(first), best ? "the answer" : "the closest choice"]] : [])
+    ...pareto.map((option) => [planKey(option), "no choice is better in both cost and time"]),
+    ...(first ? [[planKey(first), best ? "recommended choice" : "the closest choice"]] : [])
   ]);
   const answer = first ? planKey(first) : null;
   const front = new Set(pareto.map(planKey));
@@ -54,7 +54,7 @@ function planPoints(result) {
 function planFront(panel, result) {
   const section = panel.section(
       "Cost against time",
-      "Choices that always finish. The dashed line joins the choices with the best cost and time. Small marks are " +
+      "Choices that always finish. The dashed line joins the choices that no other choice beats in both cost and time. Small marks are " +
           "choices that were ruled out, most of them after a few trials.");
   if (!result.contenders?.parallel)
     section.missing("the other choices (newer versions of goodput write them).");
@@ -99,13 +99,14 @@ function planCurves(panel, result) {
   if (!result.best) return;
   const section = panel.section(
       "One number changed",
-      "The answer with one number changed and everything else the same. Bands are 95\u202f% intervals; wide bands " +
+      "The recommended choice with one number changed and everything else the same. Bands are 95\u202f% intervals; wide bands " +
           "belong to choices that were dropped early.");
   if (!result.one_factor)
     return section.missing("the results for other numbers (newer versions of goodput write them).");
   const {key, text, format} = planObjective(result);
   const known = Object.entries(result.one_factor);
-  if (known.length === 0) return section.note("There is no such choice.");
+  if (known.length === 0)
+    return section.note("No simulated choice differs from the recommended one in a single number.");
   const columns = section.columns();
   for (const [factor, points] of known) {
     const shown = points.filter((point) => isNumber(point[key]));
@@ -124,7 +125,7 @@ function planCurves(panel, result) {
     });
   }
   section.details({
-    title: "the choices around the answer",
+    title: "the choices around the recommended one",
     file: "one-factor",
     columns: [
       {key: "factor", format: (factor) => kPlanFactors[factor] ?? label(factor)}, {key: "value"},

@@ -62,7 +62,8 @@ function planBreakEvens(section, inputs) {
                          ({input, shifts: [shift]}) =>
                              `According to ${planInput(input)}, ${planRival(shift.instead)} is better.`);
   if (rows.length + others.length === 0)
-    return section.note("No other choice is better within the ranges that the tiers of the inputs allow.");
+    return section.note(
+        "No other choice is better while the inputs stay within their ranges of uncertainty.");
   const bare = (value, {input}) => planPlain(input.unit)(value);
   if (rows.length > 0)
     section.table({
@@ -92,10 +93,10 @@ function planBreakEvens(section, inputs) {
 function planInputs(panel, result) {
   if (!result.best) return null;
   const section = panel.section(
-      "What the answer depends on",
+      "What the recommendation depends on",
       `How much the ${
           planObjective(result)
-              .text} changes when an input is at the low or high end of the range that its tier allows.`);
+              .text} changes when an input is at the low or high end of its range of uncertainty, which depends on its tier.`);
   const leftOut = result.not_examined ?? [];
   const inputs = (result.sensitivity ?? []).filter((input) => input.shifts.length > 0);
   const rows = inputs.filter((input) => !planHardlyMatters(input)).map(planShiftRow);
@@ -108,9 +109,11 @@ function planInputs(panel, result) {
     });
   const others = inputs.filter(planHardlyMatters).map((input) => planInput(input.input));
   if (others.length > 0)
-    section.note(`These inputs change it by less than ${fmt.percent(kPlanNoMatter)}: ${others.join("; ")}.`);
+    section.note(`These inputs change the ${planObjective(result).text} by less than ${
+        fmt.percent(kPlanNoMatter)}: ${others.join("; ")}.`);
   if (leftOut.length > 0)
     section.note(`Not examined because the time ran out: ${leftOut.map(planInput).join("; ")}.`);
-  if (inputs.length === 0) return leftOut.length > 0 || section.note("Not examined.");
+  if (inputs.length === 0)
+    return leftOut.length > 0 || section.note("The influence of the inputs was not examined.");
   return planBreakEvens(section.section("When another choice is better"), inputs);
 }

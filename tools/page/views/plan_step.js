@@ -34,7 +34,7 @@ function planStepFigures(result) {
     {
       label: "Bubble",
       value: fmt.percent(result.bubble),
-      note: "idle time of stages if communication were free"
+      note: "share of the step that stages would idle if communication took no time"
     },
     {
       label: "Exposed communication",
@@ -85,7 +85,7 @@ function planStepTree(result) {
 function planStepTime(panel, result) {
   const section = panel.section(
       "Where the step time goes",
-      "Time on the longest path through the step, by op and part; it adds up to the step time.");
+      "Time on the longest path through the step, by op and part; the times add up to the step time.");
   if (!result.critical_path) return section.missing("the critical path.");
   return section.icicle({title: "Step time by part", root: planStepTree(result), format: fmt.seconds});
 }
@@ -145,7 +145,7 @@ function planStepPipeline(panel, result) {
   });
   if (slices.all > slices.start_us.length)
     section.note(`Shows the first ${fmt.integer(slices.start_us.length)} of ${
-        fmt.integer(slices.all)} slices; plan-step --timeline writes all of them.`);
+        fmt.integer(slices.all)} slices; goodput plan-step --timeline writes all of them.`);
   return section.details({
     title: "slices",
     file: "slices",

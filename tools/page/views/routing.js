@@ -3,7 +3,8 @@
 function routingHeadline(result) {
   const {mean = {}} = result;
   const changes = isNumber(result.drift?.[0]?.distance) ?
-      `; ${fmt.percent(result.drift[0].distance)} of the tokens move from one row to the next` :
+      `; from one row of the trace to the next, ${
+          fmt.percent(result.drift[0].distance)} of the tokens move to another expert` :
       "";
   return `The hottest of ${fmt.integer(result.experts)} experts gets ${
       fmt.percent(mean.hottest_share)} of the tokens, ${fmt.ratio(mean.padding_factor)} the mean${changes}.`;
@@ -37,10 +38,10 @@ function routingFigures(result) {
 
 const kRoutingColumns = [
   {key: "padding_factor", label: "max / mean", format: fmt.ratio},
-  {key: "top_padding_factor", label: "max / mean, busiest", format: fmt.ratio}, {key: "variation"},
+  {key: "top_padding_factor", label: "max / mean of the busiest", format: fmt.ratio}, {key: "variation"},
   {key: "zipf_exponent"}, {key: "hottest_share", format: fmt.percent}, {key: "entropy", format: fmt.percent},
   {key: "idle_experts"}, {key: "distance", label: "change to next row", format: fmt.percent},
-  {key: "hottest_change_rate", label: "hottest expert changes", format: fmt.percent}
+  {key: "hottest_change_rate", label: "rows in which the hottest expert changes", format: fmt.percent}
 ];
 
 // Without what was not asked for (--top).

@@ -72,7 +72,7 @@ function simulateFigures(result) {
   const best = simulateRanked(result)[0];
   if (!best) return [{label: "Policies", value: `${simulatePolicies(result).length} refused`}];
   const interval = (name, show) =>
-      (best.ci?.[name] ? `${show(best.ci[name][0])} to ${show(best.ci[name][1])}` : "no interval");
+      (best.ci?.[name] ? `${show(best.ci[name][0])} to ${show(best.ci[name][1])}` : "no confidence interval");
   const bare = key === "samples_per_hour" ? fmt.number : format;
   return [
     {label: "Best policy", value: best.name},
@@ -90,7 +90,7 @@ function simulateFigures(result) {
     {
       label: "Trials",
       value: fmt.integer(best.trials),
-      note: best.finished > 0 ? `${fmt.integer(best.finished)} reached the goal` : "none reached a goal"
+      note: best.finished > 0 ? `${fmt.integer(best.finished)} reached the goal` : "none reached the goal"
     },
   ];
 }
@@ -236,7 +236,7 @@ function simulateRatios(panel, result) {
   const section = panel.section(
       "Policy comparison",
       "Ratios of means over the same failures, with 95 % intervals if there are two or more " +
-          "trials. The line marks no difference.");
+          "trials. The line at 1 marks no difference.");
   const pairs = Object.entries(result.ratios ?? {});
   if (pairs.length === 0) return section.note("There is only one policy.");
   for (const [key, text] of kSimulateRatios) {
@@ -279,7 +279,7 @@ function simulateComparison(section, compared) {
   if (compared.decides)
     return section.text(
         "By ", label(compared.metric), ", ", name(compared.better),
-        " is better: the interval of the difference excludes 0.");
+        " is better: the 95 % interval of the difference does not contain 0.");
   const more = isNumber(compared.more_trials) ?
       `; about ${plural(compared.more_trials, "more trial")} would be needed` :
       "";

@@ -59,7 +59,7 @@ function sweepFigures(result) {
     return {
       label: `Best ${text}`,
       value: format(one.value),
-      note: one.ci ? `${format(one.ci[0])} to ${format(one.ci[1])}` : "no interval"
+      note: one.ci ? `${format(one.ci[0])} to ${format(one.ci[1])}` : "no confidence interval"
     };
   });
   if (!result.complete)
@@ -241,7 +241,7 @@ function sweepTable(panel, result, rows) {
     section.note(
         `${fmt.integer(outcomes.left_out)} of ${
             fmt.integer(outcomes.left_out + outcomes.rows)} rows are left out. The best points, ` +
-        "the lines through them and the front are complete; summary.csv has every row.");
+        "the lines through them and the dashed line are complete; summary.csv has every row.");
   section.table({
     title: "points",
     file: "points",
@@ -298,7 +298,8 @@ view("goodput.sweep", {
   figures: sweepFigures,
   render(panel, result) {
     if (!result.complete)
-      return panel.note("The results are available after all shards are done (goodput merge).");
+      return panel.note(
+          "The results will be available after all shards are done and goodput merge has merged them.");
     if (!result.outcomes) {
       panel.missing("the points (newer versions of goodput write them).");
     } else {

@@ -6,16 +6,18 @@ function traceIsKineto(result) { return result.kind === "kineto"; }
 
 function traceHeadline(result) {
   if (traceIsKineto(result)) {
-    const use = result.refused_reason ? `whatif refuses it: ${result.refused_reason}` : "whatif accepts it";
+    const use = result.refused_reason ? `goodput whatif rejects this trace: ${result.refused_reason}` :
+                                        "goodput whatif accepts this trace";
     return `${plural((result.ranks ?? []).length, "rank")}, ${plural((result.steps ?? []).length, "step")}; ${
         use}.`;
   }
   if (traceIsSpot(result)) {
     return `${fmt.number(result.mean_nodes)} nodes on average over ${
-        fmt.seconds(result.duration_s)}, at most ${fmt.integer(result.peak_nodes)}; the count falls ${
-        plural(result.drops, "time")}.`;
+        fmt.seconds(result.duration_s)}, at most ${
+        fmt.integer(result.peak_nodes)}; the number of nodes falls ${plural(result.drops, "time")}.`;
   }
-  const use = result.refused_reason ? `whatif refuses it: ${result.refused_reason}` : "whatif accepts it";
+  const use = result.refused_reason ? `goodput whatif rejects this trace: ${result.refused_reason}` :
+                                      "goodput whatif accepts this trace";
   return `${plural(result.rows, "op")} of ${plural((result.steps ?? []).length, "step")}, DP ${
       fmt.any(result.dp_size)} \u00d7 PP ${fmt.any(result.pp_size)}; ${use}.`;
 }
@@ -27,7 +29,7 @@ function traceFigures(result) {
       {
         label: "Recorded",
         value: fmt.seconds(result.duration_s),
-        note: `${fmt.seconds(result.known_s)} without gaps`
+        note: `${fmt.seconds(result.known_s)} excluding gaps`
       },
       {label: "Mean nodes", value: fmt.number(result.mean_nodes)},
       {label: "Peak nodes", value: fmt.integer(result.peak_nodes)},
@@ -67,7 +69,7 @@ function traceFigures(result) {
 }
 
 function traceSpot(panel, result) {
-  const section = panel.section("Drops", "How many nodes were lost at once, and how often.");
+  const section = panel.section("Drops", "How many nodes were lost at the same time, and how often.");
   section.barChart({
     title: "Drops by size",
     valueLabel: "drops",
@@ -115,7 +117,7 @@ function traceOps(panel, result) {
     rows,
     columns: [{key: "type"}, {key: "ops"}, {key: "total_s"}, {key: "mean_s"}]
   });
-  const cleaning = panel.section("What whatif would leave out");
+  const cleaning = panel.section("What goodput whatif would leave out");
   if (!result.cleaning)
     cleaning.missing("the findings of the cleaning.");
   else

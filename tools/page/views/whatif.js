@@ -20,13 +20,17 @@ function whatifHeadline(result) {
 function whatifFigures(result) {
   const {trace = {}} = result;
   return [
-    {label: "Slowdown S", value: fmt.ratio(result.slowdown), note: "replayed step time divided by ideal step time"},
+    {
+      label: "Slowdown S",
+      value: fmt.ratio(result.slowdown),
+      note: "replayed step time divided by ideal step time"
+    },
     {label: "Time wasted", value: fmt.percent(result.waste), note: "1 \u2212 1/S"},
     {label: "Recorded step", value: fmt.seconds(result.recorded_step_s)},
     {
       label: "Replayed step",
       value: fmt.seconds(result.replayed_step_s),
-      note: `differs by ${fmt.percent(result.discrepancy)}`
+      note: `differs from the recorded step by ${fmt.percent(result.discrepancy)}`
     },
     {label: "Ideal step", value: fmt.seconds(result.ideal_step_s), note: "no stragglers"},
     {
@@ -71,7 +75,7 @@ function whatifWorkerTable(workers) {
       {key: "worker", label: "worker (dp:stage)"}, {key: "rank", format: fmt.any},
       ...(hasHosts ? [{key: "host"}] : []), {key: "slowdown", label: "slowdown S_w", format: fmt.ratio},
       {key: "min_rule", label: "S_w (min rule)", format: fmt.ratio},
-      {key: "pace", label: "pace of passes", format: fmt.ratio}
+      {key: "pace", label: "pass time / that of peers", format: fmt.ratio}
     ]
   };
 }
@@ -100,7 +104,8 @@ function whatifMap(panel, result) {
     const parts = [
       `dp ${row}, stage ${column}`, isNumber(worker.rank) ? `rank ${worker.rank}` : "rank unknown",
       worker.host ? `host ${worker.host}` : "host unknown", `S_w ${fmt.ratio(shown[at])} (${when})`,
-      isNumber(worker.pace) ? `pace ${fmt.ratio(worker.pace)}` : "pace unknown"
+      isNumber(worker.pace) ? `takes ${fmt.ratio(worker.pace)} as long as its peers` :
+                              "not compared with peers"
     ];
     return parts.join(" \u00b7 ");
   };
@@ -128,7 +133,7 @@ function whatifMap(panel, result) {
     section.note(`Each map averages ${
         fmt.integer(
             steps
-                .steps_averaged)} consecutive steps to limit the size; whatif --per-step-table writes every step.`);
+                .steps_averaged)} consecutive steps to limit the size; goodput whatif --per-step-table writes every step.`);
   return map;
 }
 

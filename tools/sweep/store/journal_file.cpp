@@ -18,14 +18,15 @@ constexpr std::size_t kLeastRead = std::size_t{1} << 18;
 }  // namespace
 
 Error damaged_line(const std::string& path, std::uint64_t number) {
-  return Error{fmt::format("is damaged; remove the {} and run its shard again with --resume",
+  return Error{fmt::format("is damaged; remove the {} and run the shard of this file again with --resume",
                            number == 1 ? "file" : "line"),
                {.file = path, .position = Position::line(number)}};
 }
 
 Error foreign_journal(const std::string& path) {
-  return Error{"is the journal of another sweep or shard; remove it and run its shard again with --resume",
-               {.file = path}};
+  return Error{
+      "is the journal of another sweep or shard; remove this file and run the shard again with --resume",
+      {.file = path}};
 }
 
 Result<JournalFile> JournalFile::open(const std::string& path) {

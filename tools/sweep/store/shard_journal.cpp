@@ -49,11 +49,10 @@ Error other_shards(const std::string& dir, std::uint64_t there, std::uint64_t he
                     here),
         {.file = dir}};
   }
-  return Error{
-      fmt::format("contains a sweep in {} shards, but this run is one of {}; use --shard I/{}, or choose "
-                  "another folder with --out",
-                  there, here, there),
-      {.file = dir}};
+  return Error{fmt::format("contains a sweep in {} shards, but this run is one of {} shards; use --shard "
+                           "I/{}, or choose another folder with --out",
+                           there, here, there),
+               {.file = dir}};
 }
 
 // Whether this shard has begun; an error where others are of another number of shards.

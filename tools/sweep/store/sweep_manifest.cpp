@@ -74,14 +74,16 @@ SweepManifest manifest_of(const OrderedJson& json) {
 // The first thing that differs in what people wrote, as far as the manifest has it.
 std::string difference(const SweepManifest& there, const SweepManifest& here) {
   if (there.scenario != here.scenario)
-    return fmt::format("its scenario is {}, this run's is {}", there.scenario, here.scenario);
-  if (there.seed != here.seed) return fmt::format("its seed is {}, this run's is {}", there.seed, here.seed);
+    return fmt::format("its scenario is {}, but the scenario of this run is {}", there.scenario,
+                       here.scenario);
+  if (there.seed != here.seed)
+    return fmt::format("its seed is {}, but the seed of this run is {}", there.seed, here.seed);
   if (there.parameters != here.parameters) {
-    return fmt::format("it varies {}, this run varies {}", fmt::join(there.parameters, ", "),
+    return fmt::format("it varies {}, but this run varies {}", fmt::join(there.parameters, ", "),
                        fmt::join(here.parameters, ", "));
   }
   if (there.values.size() != here.values.size())
-    return fmt::format("it has {} points, this run has {}", there.values.size(), here.values.size());
+    return fmt::format("it has {} points, but this run has {}", there.values.size(), here.values.size());
   return "its values, trials or scenario files differ";
 }
 

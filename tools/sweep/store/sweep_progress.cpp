@@ -33,11 +33,11 @@ Error not_complete(const std::string& dir, const SweepProgress& progress) {
   }
   const std::uint64_t first =
       progress.missing.empty() ? progress.unfinished.front() : progress.missing.front();
-  return Error{
-      fmt::format(
-          "{}; run the sweep with --resume --shard {}/{}{}", what, first, progress.shards,
-          progress.missing.size() + progress.unfinished.size() > 1 ? " and so on for the others" : ""),
-      {.file = dir}};
+  return Error{fmt::format("{}; run the sweep with --resume --shard {}/{}{}", what, first, progress.shards,
+                           progress.missing.size() + progress.unfinished.size() > 1
+                               ? ", and the other shards in the same way"
+                               : ""),
+               {.file = dir}};
 }
 
 Result<SweepProgress> sweep_progress(const std::string& dir) {
@@ -46,11 +46,10 @@ Result<SweepProgress> sweep_progress(const std::string& dir) {
   if (journals.empty()) return progress;
   progress.shards = journals.front().shard.count;
   if (journals.back().shard.count != progress.shards) {
-    return Error{
-        fmt::format(
-            "contains files of a sweep in {} shards and of one in {} shards; remove those of one sweep",
-            progress.shards, journals.back().shard.count),
-        {.file = shards_path(dir)}};
+    return Error{fmt::format("contains the files of two sweeps, one in {} shards and one in {} shards; "
+                             "remove the files of one sweep",
+                             progress.shards, journals.back().shard.count),
+                 {.file = shards_path(dir)}};
   }
   std::uint64_t next = 0;
   for (const FoundJournal& journal : journals) {

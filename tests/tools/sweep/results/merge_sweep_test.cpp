@@ -225,12 +225,12 @@ TEST_CASE("merge: shards that are missing or not finished are named") {
     REQUIRE(message_of(sweep_shard(sweep, folder.path(), {shard, 8})) == "");
   CHECK(merge_message(folder.path()) == folder.path() +
                                             ": shards 2 and 5 of 8 are missing; run the sweep with --resume "
-                                            "--shard 2/8 and so on for the others");
+                                            "--shard 2/8, and the other shards in the same way");
   REQUIRE(ShardJournal::open(folder.path(), sweep.manifest, {5, 8}, Existing::kRefuse));
   CHECK(merge_message(folder.path()) ==
         folder.path() +
-            ": shard 2 of 8 is missing and shard 5 of 8 is not finished; run the sweep with --resume "
-            "--shard 2/8 and so on for the others");
+            ": shard 2 of 8 is missing and shard 5 of 8 is not finished; run the sweep with --resume --shard "
+            "2/8, and the other shards in the same way");
   REQUIRE(message_of(sweep_shard(sweep, folder.path(), {2, 8})) == "");
   CHECK(merge_message(folder.path()) ==
         folder.path() + ": shard 5 of 8 is not finished; run the sweep with --resume --shard 5/8");
@@ -261,10 +261,9 @@ TEST_CASE("merge: journals of two divisions are refused") {
   const SweepFolder folder;
   sweep_in_shards(sweep, folder.path(), 2);
   write_bytes(folder.path() + "/shards/0-of-3.jsonl", "");
-  CHECK(
-      merge_message(folder.path()) ==
-      folder.path() +
-          "/shards: contains files of a sweep in 2 shards and of one in 3 shards; remove those of one sweep");
+  CHECK(merge_message(folder.path()) == folder.path() +
+                                            "/shards: contains the files of two sweeps, one in 2 shards and "
+                                            "one in 3 shards; remove the files of one sweep");
 }
 
 TEST_CASE("merge: a point in two journals is refused") {
@@ -287,9 +286,9 @@ TEST_CASE("merge: the journal of another sweep is refused") {
   sweep_in_shards(random_sweep(9, 6), other.path(), 2);
   const std::string taken = folder.path() + "/shards/1-of-2.jsonl";
   write_bytes(taken, bytes_of_file(other.path() + "/shards/1-of-2.jsonl"));
-  CHECK(merge_message(folder.path()) ==
-        taken +
-            ": is the journal of another sweep or shard; remove it and run its shard again with --resume");
+  CHECK(merge_message(folder.path()) == taken +
+                                            ": is the journal of another sweep or shard; remove this file "
+                                            "and run the shard again with --resume");
 }
 
 TEST_CASE("merge: of damage nothing is made of it and earlier results stay") {

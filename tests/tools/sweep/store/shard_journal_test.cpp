@@ -129,7 +129,8 @@ TEST_CASE("shard journal: damage in the middle is refused, and is gone with the 
   damaged[ends[1] + 30] = '~';
   write_bytes(part_of(folder), damaged);
   CHECK(message_of(open_and_leave(folder, sweep, kWhole, Existing::kResume)) ==
-        part_of(folder) + ":3: is damaged; remove the line and run its shard again with --resume");
+        part_of(folder) +
+            ":3: is damaged; remove the line and run the shard of this file again with --resume");
   CHECK(bytes_of_file(part_of(folder)) == damaged);
   write_bytes(part_of(folder), whole.substr(0, ends[1]) + whole.substr(ends[2]));
   const auto journal = ShardJournal::open(folder.path(), sweep.manifest, kWhole, Existing::kResume);
@@ -164,7 +165,8 @@ TEST_CASE("shard journal: damage at the end of a finished one is cut off, and it
   const auto merged = merge_sweep(folder.path());
   REQUIRE(!merged);
   CHECK(merged.error().message() ==
-        finished_of(folder) + ":6: is damaged; remove the line and run its shard again with --resume");
+        finished_of(folder) +
+            ":6: is damaged; remove the line and run the shard of this file again with --resume");
   {
     const auto journal = ShardJournal::open(folder.path(), sweep.manifest, kWhole, Existing::kResume);
     REQUIRE(journal);
@@ -182,7 +184,8 @@ TEST_CASE("shard journal: the journal of another sweep is refused") {
   write_bytes(part_of(folder), others);
   CHECK(message_of(open_and_leave(folder, sweep, kWhole, Existing::kResume)) ==
         part_of(folder) +
-            ": is the journal of another sweep or shard; remove it and run its shard again with --resume");
+            ": is the journal of another sweep or shard; remove this file and run the shard again with "
+            "--resume");
 }
 
 TEST_CASE("shard journal: another writer of the shard is refused, other shards are not") {

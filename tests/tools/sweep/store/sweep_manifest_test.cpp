@@ -79,13 +79,14 @@ TEST_CASE("sweep manifest: another sweep is refused, and what differs is said") 
     return "contains a different sweep (" + why + "); choose another folder with --out";
   };
   CHECK(refusal([](SweepManifest& other) { other.scenario = "b.json"; }) ==
-        grid("its scenario is a scenario.json, this run's is b.json"));
-  CHECK(refusal([](SweepManifest& other) { other.seed = 7; }) == grid("its seed is 4, this run's is 7"));
+        grid("its scenario is a scenario.json, but the scenario of this run is b.json"));
+  CHECK(refusal([](SweepManifest& other) { other.seed = 7; }) ==
+        grid("its seed is 4, but the seed of this run is 7"));
   CHECK(refusal([](SweepManifest& other) {
           other.parameters = {"a", "b"};
-        }) == grid("it varies /policies/own/interval_steps, spares, Steps, what, this run varies a, b"));
+        }) == grid("it varies /policies/own/interval_steps, spares, Steps, what, but this run varies a, b"));
   CHECK(refusal([](SweepManifest& other) { other.values.pop_back(); }) ==
-        grid("it has 6 points, this run has 5"));
+        grid("it has 6 points, but this run has 5"));
   CHECK(refusal([](SweepManifest&) {}) == grid("its values, trials or scenario files differ"));
   CHECK(refusal([&](SweepManifest& other) {
           other.grid_hash = sweep.manifest.grid_hash;
@@ -107,7 +108,8 @@ TEST_CASE("sweep manifest: shards of another number are refused") {
   REQUIRE(message_of(join_sweep(shards.path(), sweep.manifest, {1, 4})) == "");
   CHECK(message_of(join_sweep(shards.path(), sweep.manifest)) ==
         shards.path() +
-            ": contains a sweep in 4 shards, but this run is one of 1; use --shard I/4, or choose another "
+            ": contains a sweep in 4 shards, but this run is one of 1 shards; use --shard I/4, or choose "
+            "another "
             "folder with --out");
 }
 
