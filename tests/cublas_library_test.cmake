@@ -53,9 +53,9 @@ string(JOIN "\n" products
   "bf16 dgrad m=3 n=5 k=4: right"
   "bf16 wgrad m=3 n=5 k=4: right"
   "fp8 m=3 n=5 k=4: right"
-  "fp8 dgrad m=3 n=5 k=4: cublasLtMatmul has no answer for fp8 dgrad m=3 n=5 k=4"
-  "bf16 m=3 n=13 k=4: cublasLtMatmul has no answer for bf16 m=3 n=13 k=4"
-  "bf16 m=3 n=14 k=4: cublasLtMatmul has no answer for bf16 m=3 n=14 k=4"
+  "fp8 dgrad m=3 n=5 k=4: cublasLtMatmul has no algorithm for fp8 dgrad m=3 n=5 k=4"
+  "bf16 m=3 n=13 k=4: cublasLtMatmul has no algorithm for bf16 m=3 n=13 k=4"
+  "bf16 m=3 n=14 k=4: cublasLtMatmul has no algorithm for bf16 m=3 n=14 k=4"
   "bf16 m=3 n=15 k=4: cublasLtMatmulAlgoGetHeuristic for bf16 m=3 n=15 k=4: CUBLAS_STATUS_EXECUTION_FAILED"
   "bf16 m=3 n=16 k=4: cublasLtMatmul for bf16 m=3 n=16 k=4: CUBLAS_STATUS_EXECUTION_FAILED"
   "answers: 3, cublasLtMatmul, first answer, cublasLtMatmul, answer 3"
@@ -72,7 +72,7 @@ grouped, failing: cublasGemmGroupedBatchedEx: ${failing}
 grouped by: cublasGemmGroupedBatchedEx")
 endif()
 
-set(remedy "; install that of CUDA ${major}, or add its folder to LD_LIBRARY_PATH")
+set(remedy "; install the cuBLAS of CUDA ${major}, or add its folder to LD_LIBRARY_PATH")
 says(incomplete "no cuBLAS: incomplete/libcublasLt.so.${major}: undefined symbol: cublasLtMatmulAlgoGetHeuristic${remedy}")
 says(no_library "no cuBLAS: no_library/libcublasLt.so.${major}: file too short${remedy}")
 

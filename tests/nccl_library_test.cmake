@@ -58,7 +58,7 @@ says(old "0 NCCL 2.18.5 is older than 2.19${remedy}")
 says(old_and_incomplete "0 NCCL 2.8.4 is older than 2.19${remedy}")
 says(incomplete "0 no NCCL: incomplete/libnccl.so.2: undefined symbol: ncclGroupEnd${remedy}")
 says(no_version "0 no NCCL: no_version/libnccl.so.2: undefined symbol: ncclGetVersion${remedy}")
-says(fails "0 no NCCL: libnccl.so.2 does not know its version${remedy}")
+says(fails "0 no NCCL: libnccl.so.2 does not report its version${remedy}")
 says(no_library "0 no NCCL: no_library/libnccl.so.2: file too short${remedy}")
 
 # The folder that is built in is looked at after LD_LIBRARY_PATH.

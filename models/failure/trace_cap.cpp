@@ -174,7 +174,8 @@ config::Fields config_fields(TraceCap& cap) {
   using config::Need;
   return {{"rule", Need::kOptional, config::choice(cap.rule, kTraceCapNames),
            "which nodes to keep. list: those in `names`; first_seen: the first to join; thin: each node with "
-           "probability `nodes` / peak number of nodes; saturate: at any time the nodes held longest; admit: "
+           "probability `nodes` / peak number of nodes; saturate: at any time the `nodes` nodes held "
+           "longest; admit: "
            "nodes that join while fewer than `nodes` are in use"},
           {"nodes", Need::kOptional, config::integer(cap.nodes, 0, kMostNodes),
            "maximum number of nodes; 0: the length of `names`",

@@ -23,7 +23,7 @@ config::Fields config_fields(ParallelPlan& plan) {
       {"zero", Need::kOptional, config::integer(plan.zero, 0, 3),
        "what ZeRO shards. 0: nothing; 1: optimizer state; 2: also gradients; 3: also parameters"},
       {"zero_instances", Need::kOptional, config::integer(plan.zero_instances, 1, kMostGpus),
-       "number of groups of consecutive replicas; ZeRO shards within each group",
+       "number of groups of consecutive replicas; ZeRO state is sharded only within a group",
        [&plan] { return plan.zero == 0 ? "zero is 0" : ""; }},
       {"pp", Need::kOptional, config::integer(plan.pp, 1, kMostGpus), "number of pipeline stages"},
       {"vpp", Need::kOptional, config::integer(plan.vpp, 1, 10'000), "number of model chunks per stage"},
@@ -58,7 +58,7 @@ config::Fields config_fields(ParallelPlan& plan) {
       {"overlap_param_gather", Need::kOptional, config::flag(plan.overlap_param_gather),
        "whether parameters are gathered during the forward passes if zero is 1 or more"},
       {"overlap_p2p", Need::kOptional, config::flag(plan.overlap_p2p),
-       "whether a stage posts the receive for a pass before its previous pass ends"},
+       "whether a stage posts the receive for its next pass before its current pass ends"},
       {"tp_overlap", Need::kOptional, config::choice(plan.tp_overlap, kTpOverlapNames),
        "when tensor-parallel collectives run. bulk: during the weight-gradient multiplication of the same "
        "layer; sliced: in slices, during forward and backward multiplications",

@@ -49,7 +49,7 @@ std::string no_experts(const PolicyContext& context) {
 // Of expert-parallel groups; a dense job has none.
 config::Fields group_fields(MegatronOptions& options, const PolicyContext& context) {
   const RestartUse use{.never_grows = [&options] {
-    return options.nodes > 0 ? "the option nodes fixes the number of training nodes" : "";
+    return options.nodes > 0 ? "`nodes` fixes the number of training nodes" : "";
   }};
   config::Fields fields = config_fields(options.groups, context, use);
   for (config::Field& field : fields) {

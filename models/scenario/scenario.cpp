@@ -171,8 +171,8 @@ config::Fields config_fields(Scenario& scenario) {
        "maximum number of nodes that train at the same time; all other nodes are spares; 0: all nodes may "
        "train. It has no effect on lazarus, elastic_dp and oobleck, which can train on any number of nodes"},
       {"batch", Need::kOptional, config::choice(scenario.batch, kBatchRuleNames),
-       "number of samples per step. fixed: as in the plan for any number of nodes, so that all policies "
-       "train with the same batch; per_replica: proportional to the number of replicas"},
+       "number of samples per step. fixed: always that of the plan, whatever the number of nodes, so that "
+       "all policies train with the same batch; per_replica: proportional to the number of replicas"},
       {"routing", Need::kOptional, config::object(config::access(scenario.routing)),
        "routing of tokens to experts (default: balanced)"},
       {"failures", Need::kOptional, failures_value(scenario.failures),

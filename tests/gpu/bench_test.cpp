@@ -142,7 +142,7 @@ TEST_CASE("bench options: what is wrong is said in one line") {
   refused({"--date", ""}, "--date must not be empty");
   for (const std::string number : {"", "abc", "1s", "0", "-1", "nan", "inf", "1e999"}) {
     refused({"--deadline-s", number},
-            ("--deadline-s is '" + number + "', must be a positive number").c_str());
+            ("--deadline-s must be a positive number, not '" + number + "'").c_str());
   }
 }
 

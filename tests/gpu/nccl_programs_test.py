@@ -118,7 +118,7 @@ class Programs(unittest.TestCase):
     def test_a_check_that_fails_is_named_and_fails_the_run_and_the_others_are_counted(self):
         status, printed = self.run_program("nccl_loopback", "--only", "layer", **self.WRONG_ROW)
         self.assertEqual((status, printed.splitlines()[-1]), (1, "5 passed, 1 failed"), printed)
-        self.assertRegex(printed, r"\nFAILED layer: ranks=2 .*\n  rank 0: rows for the experts of rank 0 are not those of ")
+        self.assertRegex(printed, r"\nFAILED layer: ranks=2 .*\n  rank 0: rows for the experts of rank 0 differ from those of ")
 
     def test_what_only_another_rank_got_wrong_is_found_too(self):
         # Rows that rank 0 sends back: its twelfth call of an output, its eighteenth of a gradient.

@@ -16,7 +16,7 @@ import sys
 from pathlib import Path
 
 MAX_WORDS = 30
-MAX_EXCEPTIONS = 12
+MAX_EXCEPTIONS = 0
 PATTERNS = (
     (re.compile(r"\b(who|whom)\b", re.I), "'who' is for people: write 'which' or 'that'"),
     (re.compile(r"(?<!there )(?<!if )\b(is|are|was) no\b(?! longer| more than| other| need)", re.I), "write 'is not a', not 'is no'"),

@@ -3,6 +3,7 @@
 import sys
 import tempfile
 import unittest
+import unittest.mock
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
@@ -48,6 +49,7 @@ class Prose(unittest.TestCase):
     def test_ends_a_message_at_a_semicolon(self):
         self.assertEqual(self.found(f'Error{{"{LONG[5:]}; {LONG[5:]}"}};'), [])
 
+    @unittest.mock.patch.object(prose, "MAX_EXCEPTIONS", 1)
     def test_refuses_a_list_of_exceptions_that_grew_or_is_stale(self):
         self.assertEqual(self.found(f"{LONG}.", "docs/a.md", ["docs/a.md: " + " ".join(["word"] * 8)]), [])
         self.assertIn("no such sentence any more", self.found("Short.", "docs/a.md", ["docs/a.md: gone"])[0])

@@ -99,7 +99,7 @@ Result<HeatmapStrip> step_heatmaps(const Analysis& analysis, const std::string& 
   GOODPUT_TRY(const std::vector<std::size_t> chosen, chosen_steps(result.steps, list));
   HeatmapStrip strip;
   strip.title = fmt::format("{}: slowdown caused by each worker alone, by step", analysis.job.trial_name);
-  strip.subtitle = fmt::format("{} of {} steps; S = {:.3f} over all steps", chosen.size(),
+  strip.subtitle = fmt::format("{} of {} steps shown; slowdown S = {:.3f} over all steps", chosen.size(),
                                result.steps.size(), result.slowdown);
   strip.dp = static_cast<std::size_t>(grid.dp_size);
   strip.pp = static_cast<std::size_t>(grid.pp_size);
