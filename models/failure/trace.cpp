@@ -301,7 +301,7 @@ config::Fields config_fields(TraceFailures& failures) {
        "drops are replayed as preemptions",
        [&failures] {
          return failures.recorded && !failures.recorded->is_probe
-                    ? "the meaning of the recording is not probe"
+                    ? "the counts of the recording are not of kind probe"
                     : "";
        }},
       {"cap", Need::kOptional, config::object(failures.cap), "limit on the number of replayed nodes"}};

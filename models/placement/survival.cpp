@@ -215,7 +215,8 @@ std::optional<std::vector<double>> survival_by_recursion(const NodeSets& sets, s
     if (states.pending.size() > max_states) return std::nullopt;
   }
   if (states.pending.empty()) return std::vector<double>(width);
-  GOODPUT_CHECK(states.pending.size() == 1, "all sets must be closed at the end");
+  GOODPUT_CHECK(states.pending.size() == 1,
+                "every set of nodes must be complete at the end of the recursion");
   remove_rounding(states.share, sets);
   return std::move(states.share);
 }

@@ -132,8 +132,8 @@ std::vector<std::string> memory_warnings(const MemorySettings& settings, const C
   const std::int64_t every = settings.interval_steps;
   if (storage.rule != IntervalRule::kFixed || storage.interval_steps % every == 0) return {};
   return {
-      fmt::format("only checkpoints in memory go to storage (memory_interval_steps {}), so storage gets one "
-                  "every {} steps, not every {}",
+      fmt::format("checkpoints are copied to storage from memory, which gets one every {} steps "
+                  "(memory_interval_steps), so storage gets one every {} steps, not every {}",
                   every, at_nth(storage.interval_steps, every), storage.interval_steps)};
 }
 

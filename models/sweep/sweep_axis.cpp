@@ -115,7 +115,7 @@ config::Fields config_fields(SweepAxis& axis) {
           {"pointers", Need::kOptional, config::texts(axis.pointers),
            "JSON pointers that vary together; each value is an array with one entry per pointer"},
           {"name", Need::kOptional, config::text(axis.name),
-           "name of a variable on which the values in sets depend"},
+           "name of a variable that the values in `sets` are computed from"},
           {"values", Need::kRequired, axis_values_value(axis),
            "\"10,25,50\", \"0..8\", \"0..64:8\", \"600..86400/7:log\", or [10, \"young\"]"},
           {"sets", Need::kOptional, sweep_settings_value(axis.sets),
@@ -136,7 +136,8 @@ Status config_finish(SweepAxis& axis) {
     GOODPUT_TRY_STATUS(check_sweep_pointer(setting.pointer, "/sets"));
   if (axis.name.empty()) {
     if (axis.sets.empty()) return Ok{};
-    return Error{"depends on variables; give the axis a name, not a pointer", {.pointer = "/sets"}};
+    return Error{"uses variables, so the axis must have a name instead of a JSON pointer",
+                 {.pointer = "/sets"}};
   }
   if (axis.is_spares()) GOODPUT_TRY_STATUS(check_spares_values(axis.values));
   if (is_variable_name(axis.name) && axis.name != kPlanNodes) return Ok{};

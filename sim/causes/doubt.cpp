@@ -219,10 +219,11 @@ std::optional<Doubt> bad_replay(const AnalysedJob& job) {
                  "profile more steps, on CUDA devices with NCCL"};
   const LateEnds ends = find_late_ends(job.recording, job.graph);
   if (static_cast<double>(ends.late) > kOftenLate * static_cast<double>(ends.messages)) {
-    return Doubt{fmt::format("{}; the end of a message is probably recorded only later, when a process waits "
-                             "for the message (a send and its receive end up to {:.3g} s apart)",
-                             differs, ends.most_s),
-                 "record the end of each transfer when the transfer completes, on the sender too"};
+    return Doubt{
+        fmt::format("{}; messages probably end earlier than recorded: the ends of a send and its receive "
+                    "differ by up to {:.3g} s, as if they were recorded when a process waits",
+                    differs, ends.most_s),
+        "record the end of each transfer when the transfer completes, on the sender too"};
   }
   return Doubt{differs + "; the replay probably runs overlapping operations one after another",
                "check that the operations are recorded as they ran"};

@@ -241,7 +241,7 @@ class SlurmTest:
         (self.folder / "id").write_text(f"goodput-nccl-id 1 ranks {TASKS} run 1.2.3\n{'00' * 128}\nend\n")
         done = self.ranks()
         check(done.returncode != 0, done.stdout)
-        check("is there already: a run that was killed has left it" in done.stdout, done.stdout)
+        check("already exists: a run that was killed left it behind" in done.stdout, done.stdout)
         check(done.stdout.count("belongs to run 1.2.3, but this is run ") == TASKS - 1, done.stdout)
         (self.folder / "id").unlink()
 

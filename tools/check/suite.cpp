@@ -169,7 +169,7 @@ Status config_finish(SuiteRun& run) {
     return Error{fmt::format("{} cannot be run by a suite", in_quotes(command)),
                  Where{.pointer = "/command/0"}};
   if (run.has_trials() && command != "simulate")
-    return Error{"contains trial metrics, which only simulate has; JSON pointers start with a slash",
+    return Error{"names trial metrics, which only goodput simulate has; start a JSON pointer with a slash",
                  Where{.pointer = "/metrics"}};
   if (run.trials == 1)
     return Error{"must not be 1, because one trial has no confidence interval", Where{.pointer = "/trials"}};

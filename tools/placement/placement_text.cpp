@@ -98,7 +98,7 @@ std::string describe_proof(const PlacementReport& report) {
   if (report.proven) {
     return "Proven optimal: no placement of these replicas survives more often, however many nodes fail.\n";
   }
-  return meets_bound(report) ? "No placement of these replicas survives these failures more often.\n"
+  return meets_bound(report) ? "No other placement of these replicas survives these failures more often.\n"
                              : "Not proven optimal; no placement of these replicas can exceed the bound.\n";
 }
 

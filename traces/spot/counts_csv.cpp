@@ -243,8 +243,8 @@ Status write_counts_csv(const SpotTrace& trace, const std::string& path, std::st
 SpotFormat spot_format_counts_csv() {
   return {.name = "counts_csv",
           .summary =
-              "spot counts: t_s,count and optionally usd_per_node_hour; held or probe as the name of count "
-              "states what was counted",
+              "spot counts: t_s,count and optionally usd_per_node_hour; a column held or probe instead of "
+              "count states what was counted",
           .extensions = {".csv", ".csv.gz"},
           .matches = is_counts_csv,
           .read = read_counts_csv,

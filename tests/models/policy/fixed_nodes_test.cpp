@@ -19,9 +19,10 @@ TEST_CASE("gemini policy: what memory leaves out of the checkpoints for storage 
   // Every 4th step in memory; storage takes 7.3 s for one at 1 GB/s, 19 steps and some, so every 20th.
   PolicyCase job("gemini",
                  R"({"nodes": 4, "memory_interval_steps": 4, "checkpoint": {"interval_steps": 2}})");
-  CHECK(job.prepared().warnings() ==
-        std::vector<std::string>{"only checkpoints in memory go to storage (memory_interval_steps 4), so "
-                                 "storage gets one every 4 steps, not every 2"});
+  CHECK(
+      job.prepared().warnings() ==
+      std::vector<std::string>{"checkpoints are copied to storage from memory, which gets one every 4 steps "
+                               "(memory_interval_steps), so storage gets one every 4 steps, not every 2"});
   const std::int64_t every = 4 * ((std::chrono::nanoseconds(7'296'769'536) / job.step(4) + 4) / 4);
   const JobResult result = job.run(steps(10 * every), held(4));
   CHECK(result.saves_skipped == 10 * every / 4 - 10);

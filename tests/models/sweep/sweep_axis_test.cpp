@@ -105,7 +105,7 @@ TEST_CASE("sweep axis: what is wrong with it") {
         "s.json /vary/0/pointer: \"nodes\" is not a JSON pointer; a JSON pointer begins with a slash, such "
         "as /failures/mtbf_hours");
   CHECK(axis_file_problem({{"pointer", "/nodes"}, {"values", {1}}, {"sets", {{"/x", "1"}}}}) ==
-        "s.json /vary/0/sets: depends on variables; give the axis a name, not a pointer");
+        "s.json /vary/0/sets: uses variables, so the axis must have a name instead of a JSON pointer");
   CHECK(axis_file_problem({{"name", "a"}, {"values", {1}}, {"sets", {{"/x", "1 +"}}}}) ==
         "s.json /vary/0/sets/~1x: \"1 +\" is not a valid expression: expected a number, a name or a "
         "parenthesis at the end");

@@ -65,9 +65,9 @@ TEST_CASE("suite: every mistake is named with its place and what mends it") {
       of_run(
           R"({"command": ["check", "smoke"], "metrics": {"/x": {"better": "more", "tolerance": "exact"}}})") ==
       " /runs/a/command/0: \"check\" cannot be run by a suite");
-  CHECK(
-      of_run(R"({"command": ["whatif", "x"], "metrics": {"goodput": {"tolerance": "exact"}}})") ==
-      " /runs/a/metrics: contains trial metrics, which only simulate has; JSON pointers start with a slash");
+  CHECK(of_run(R"({"command": ["whatif", "x"], "metrics": {"goodput": {"tolerance": "exact"}}})") ==
+        " /runs/a/metrics: names trial metrics, which only goodput simulate has; start a JSON pointer with a "
+        "slash");
   CHECK(of_run(R"({"command": ["whatif"], "metrics": {"/x": {"tolerance": "exact"}}})") ==
         " /runs/a/metrics/~1x: needs \"better\": more, less or same");
   CHECK(

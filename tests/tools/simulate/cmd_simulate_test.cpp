@@ -203,7 +203,7 @@ TEST_CASE("simulate: keys that move nothing are named, and are not in the scenar
   CHECK(named("/failures/victims", "the recording names the nodes"));
   CHECK(named("/failures/polarity", "the recording names the nodes"));
   CHECK(named("/failures/holes", "the replayed part of the recording has no holes"));
-  CHECK(named("/failures/probe", "the meaning of the recording is not probe"));
+  CHECK(named("/failures/probe", "the counts of the recording are not of kind probe"));
   CHECK(named("/policies/ds/checkpoint/mtbf_hours", "interval is \"fixed\""));
   CHECK(named("/policies/ds/slow_nodes", "no failure model makes nodes slow"));
   const Json again = result_of(result.at("scenario"));
