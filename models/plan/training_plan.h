@@ -44,7 +44,7 @@ struct TrainingPlan {
   std::string file;                     // for messages; empty: not from a file
   std::string pointer;                  // where in the file it stands; empty: it is all of it
   std::vector<config::Source> sources;  // files that were read for it
-  config::KeyNotes unused;              // keys of these that move nothing
+  config::KeyNotes unused;              // keys of these that have no effect or a new name
   config::Library library;              // where it looks for files by name
   ModelShape model;
   ParallelPlan parallel;

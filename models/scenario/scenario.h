@@ -68,7 +68,7 @@ struct Scenario {
   std::vector<ScenarioPolicy> policies{};
   std::vector<PolicyCommand> commands{};  // of policies that are programs: given, not read
   Tier tier = Tier::kMeasured;
-  config::KeyNotes unused{};  // keys that move nothing, but for those of the policies
+  config::KeyNotes unused{};  // keys without effect or with a new name, except those of the policies
 
   [[nodiscard]] JobGoal goal() const;
   // Samples, steps or tokens to reach; a run that is only stopped has none.
@@ -94,7 +94,7 @@ Result<std::unique_ptr<PolicySetup>> make_policy(const Scenario& scenario, const
 // What of the scenario decides whether an option of a policy moves anything.
 [[nodiscard]] PolicyContext policy_context(const Scenario& scenario);
 
-// The keys that move nothing, of the scenario and of the files that it names.
+// What to note about the keys of the scenario and of the files that it names.
 [[nodiscard]] config::KeyNotes key_notes(const Scenario& scenario);
 // What is in the files of all_failures(), by model: some keys move nothing for that.
 void note_sources(Scenario& scenario, const FailureSources& sources);

@@ -34,7 +34,7 @@ namespace goodput::config {
 struct KeyNote {
   std::string file{};
   std::string pointer{};
-  std::string why{};       // it has no effect
+  std::string why{};       // why the key has no effect; empty if it has one
   std::string new_name{};  // empty: the key was not renamed
 };
 using KeyNotes = std::vector<KeyNote>;
@@ -82,17 +82,17 @@ struct Field {
   Need need = Need::kOptional;
   Value value;
   std::string_view meaning;
-  // Why the key moves nothing, beside the values that others have; empty: it does. Asked once all are read.
+  // Why this key has no effect given the other keys; empty if it has one. Asked once all are read.
   // Such a key is named where it was given, and not written. Refers to what the value refers to.
   std::function<std::string()> idle{};
   // Called if the key is not given, with the place of the missing value; none: the variable keeps what it
   // held.
   std::function<Status(Place&)> absent{};
-  // What the key was called before: it is still read, with a note, and results still use it, for the programs
-  // that read them. Empty: nothing else.
+  // The key's name before it was renamed. It is still read, with a note, and results still use it for the
+  // programs that read them. Empty: the key was not renamed.
   std::string_view former_key{};
 };
-// `field`, by the name it has now.
+// `field`, whose key was `former_key` before.
 [[nodiscard]] Field renamed(Field field, std::string_view former_key);
 
 struct Range {
