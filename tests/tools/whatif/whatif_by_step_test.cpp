@@ -36,7 +36,7 @@ TEST_CASE("whatif by step: of many steps 40 are drawn unasked, among them the fi
   CHECK(strip->panels.front().title.starts_with("step 1: S = "));
   CHECK(strip->panels.back().title.starts_with("step 50: S = "));
   CHECK(strip->title == "job: slowdown caused by each worker alone, by step");
-  CHECK(strip->subtitle.starts_with("40 of 50 steps; "));
+  CHECK(strip->subtitle.starts_with("40 of 50 steps shown; "));
   CHECK(strip->panels.back().slowdown == analysis.whatif.worker_step_slowdown.back());
 }
 
