@@ -286,10 +286,11 @@ Result<FileNotes> append_chrome_file(ByteSource& source, TraceIntake& intake) {
                     reading.early_ends),
         {.file = source.path()}};
   }
-  return Error{fmt::format("has no ops: {} events have a phase other than \"X\", and {} are metrics that are "
-                           "not ops of a step",
-                           reading.not_ops, reading.ignored_metrics),
-               {.file = source.path()}};
+  return Error{
+      fmt::format("has no ops; events with a phase other than \"X\": {}; metrics that are not ops of a "
+                  "step: {}",
+                  reading.not_ops, reading.ignored_metrics),
+      {.file = source.path()}};
 }
 
 }  // namespace

@@ -270,7 +270,7 @@ TEST_CASE("chrome reader: a file without any op is refused by the format") {
   const Result<FileNotes> status = op_trace_format_chrome().append_file(*source, intake);
   REQUIRE(!status);
   CHECK(without_path(status.error().message(), file) ==
-        ": has no ops: 1 events have a phase other than \"X\", and 0 are metrics that are not ops of a step");
+        ": has no ops; events with a phase other than \"X\": 1; metrics that are not ops of a step: 0");
 }
 
 TEST_CASE("chrome reader: content is recognised by its first characters") {
