@@ -9,7 +9,7 @@
 
 namespace goodput {
 
-// "/routing/skew has no effect: there is a model", "/max_trials is now named "max_trials"", each with its
+// `/routing/skew has no effect: there is a model`, `/most_trials is now named "max_trials"`, each with its
 // file if that is not `file`.
 [[nodiscard]] std::vector<std::string> key_note_lines(const config::KeyNotes& keys, const std::string& file);
 // The same, each as a line "warning: ..." or, for a new name, "note: ...".
