@@ -83,6 +83,11 @@ double ring_share(double members) {
 std::int32_t near_of(const CollectiveCall& call) {
   return std::min(call.group.per_node, call.group.size);
 }
+// The buffer of an all-to-all among `near` GPUs of one node that moves as many bytes inside it.
+double buffer_inside(const CollectiveCall& call, std::int32_t near) {
+  if (call.by_link && near > 1) return call.imbalance * call.by_link->inside / ring_share(near);
+  return call.imbalance * call.bytes * near / call.group.size;
+}
 // Whether a collective over several nodes does something inside each of them.
 bool has_inside(const CollectiveCall& call) {
   return near_of(call) > 1 && call.kind != Collective::kSendRecv;
@@ -209,14 +214,14 @@ const CalibratedCost::CollectiveTable* CalibratedCost::table_over_nodes(const Co
 }
 
 Cost CalibratedCost::over_nodes(const CollectiveCall& call) const {
-  if (const CollectiveTable* table = table_over_nodes(call))
+  const CollectiveTable* table = call.by_link ? nullptr : table_over_nodes(call);
+  if (table != nullptr)
     return {table->by_bytes.extended_at(call.bytes * call.imbalance), lowest(best_tier_, table->tier)};
   const Cost modelled = roofline_.collective(call);
   const std::int32_t near = near_of(call);
-  const bool is_all_to_all = call.kind == Collective::kAllToAll;
   // Those of an all-to-all that stay in the node; of the others a node handles the whole buffer.
-  const double share = is_all_to_all ? call.imbalance * near / call.group.size : 1;
-  const auto inside = inside_node(call.kind, near, call.bytes * share);
+  const bool is_all_to_all = call.kind == Collective::kAllToAll;
+  const auto inside = inside_node(call.kind, near, is_all_to_all ? buffer_inside(call, near) : call.bytes);
   if (!has_inside(call) || !inside) return modelled;
   std::optional<double> best;
   for (CollectiveTime time : collective_times(call, cluster_)) {
@@ -231,7 +236,7 @@ Cost CalibratedCost::over_nodes(const CollectiveCall& call) const {
 Cost CalibratedCost::collective(const CollectiveCall& call) const {
   if (call.group.size <= 1) return {0, best_tier_};
   if (call.group.nodes() > 1) return over_nodes(call);
-  const auto inside = inside_node(call.kind, call.group.size, call.bytes * call.imbalance);
+  const auto inside = inside_node(call.kind, call.group.size, buffer_inside(call, call.group.size));
   if (!inside) return roofline_.collective(call);
   return {inside->time.latency + inside->time.transfer, inside->tier};
 }
@@ -243,7 +248,7 @@ TableCoverage CalibratedCost::coverage(const Kernel& kernel) const {
 
 TableCoverage CalibratedCost::coverage(const CollectiveCall& call) const {
   const bool is_over_nodes = call.group.nodes() > 1;
-  if (is_over_nodes && table_over_nodes(call)) return TableCoverage::kMeasured;
+  if (is_over_nodes && !call.by_link && table_over_nodes(call)) return TableCoverage::kMeasured;
   const std::int32_t near = near_of(call);
   if ((is_over_nodes && !has_inside(call)) || !inside_node(call.kind, near, call.bytes))
     return TableCoverage::kNone;

@@ -114,17 +114,26 @@ double direct_latency(const LinkSpec& link, double peers) {
   return to_seconds(link.latency) + (kHandshakeSteps + kStepsAPeer * peers) * to_seconds(link.hop_latency);
 }
 
+// What the GPU that sends most sends, where the call says so.
+std::optional<CollectiveCall::LinkBytes> bytes_by_link(const CollectiveCall& call) {
+  if (!call.by_link) return std::nullopt;
+  return CollectiveCall::LinkBytes{call.imbalance * call.by_link->inside,
+                                   call.imbalance * call.by_link->between};
+}
+
 // The GPU that sends or receives most sets the pace.
 CollectiveTime all_to_all(const Scope& scope) {
   const double a_peer = scope.call.imbalance * scope.call.bytes / scope.size;
   const double far = scope.size - scope.near;
   const double outside = scope.leaves_pod() ? scope.size - scope.near * scope.pod.nodes : 0;
   CollectiveTime time{.algorithm = CollectiveAlgorithm::kDirect, .inside = {}, .between = {}};
-  if (scope.near > 1)
-    time.inside = {direct_latency(scope.intra, scope.near - 1), a_peer * (scope.near - 1) / scope.nvlink};
-  if (far > 0)
-    time.between = {direct_latency(scope.inter, far),
-                    a_peer * std::max(far, outside * scope.pod.oversubscription) / scope.nic};
+  const auto equal = CollectiveCall::LinkBytes{a_peer * (scope.near - 1), a_peer * far};
+  const CollectiveCall::LinkBytes sent = bytes_by_link(scope.call).value_or(equal);
+  if (scope.near > 1) time.inside = {direct_latency(scope.intra, scope.near - 1), sent.inside / scope.nvlink};
+  if (far > 0) {
+    const double uplinks = std::max(1.0, outside / far * scope.pod.oversubscription);
+    time.between = {direct_latency(scope.inter, far), sent.between * uplinks / scope.nic};
+  }
   return time;
 }
 

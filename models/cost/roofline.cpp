@@ -34,6 +34,12 @@ double attention_flops(const Kernel& kernel, double fill) {
   return kernel.flops * (1 + fill / static_cast<double>(kernel.k));
 }
 
+// If products have unequal m, the last tile of each is half full on average.
+double tiles_of_rows(const Kernel& kernel, const Tile& tile) {
+  const double tiles = static_cast<double>(kernel.m) / tile.rows;
+  return kernel.is_grouped ? std::max(1.0, tiles + 0.5) : std::ceil(tiles);
+}
+
 double blended_max(double a, double b) {
   const double high = std::max(a, b);
   if (!(high > 0)) return 0;
@@ -44,7 +50,6 @@ double blended_max(double a, double b) {
 
 double RooflineCost::gemm_seconds(const Kernel& kernel) const {
   const auto batch = static_cast<double>(kernel.batch);
-  const auto m = static_cast<double>(kernel.m);
   const auto n = static_cast<double>(kernel.n);
   const auto k = static_cast<double>(kernel.k);
   const GpuSpec& gpu = cluster_.gpu;
@@ -62,7 +67,7 @@ double RooflineCost::gemm_seconds(const Kernel& kernel) const {
   }
   double best = std::numeric_limits<double>::infinity();
   for (const Tile& tile : kTiles) {
-    const double tiles = batch * std::ceil(m / tile.rows) * std::ceil(n / tile.columns);
+    const double tiles = batch * tiles_of_rows(kernel, tile) * std::ceil(n / tile.columns);
     // Less than a full GPU takes as long as a full one; beyond, thread blocks follow each other without
     // waves.
     const double busy = std::max(tiles, static_cast<double>(gpu.multiprocessors));

@@ -61,11 +61,6 @@ std::int64_t ranks_of_stage(const ParallelPlan& plan) {
   return std::int64_t{plan.dp} * plan.cp * plan.tp;
 }
 
-// That share out the experts between them.
-std::int64_t replicas_together(const ParallelPlan& plan) {
-  return std::lcm(std::int64_t{plan.cp}, std::int64_t{plan.ep}) / plan.cp;
-}
-
 std::int64_t round_up(std::int64_t count, std::int64_t unit) {
   return (count + unit - 1) / unit * unit;
 }

@@ -10,11 +10,17 @@ namespace goodput {
 // Of every GPU, in every layer with experts. Slots hold whole experts, each of them any number of replicas:
 // tensor parallelism does not cut experts up, and ep counts GPUs, inside dp * cp * tp.
 struct ExpertSlots {
-  std::int32_t per_gpu = 0;  // 0: none, a GPU holds experts / ep as the plan says, cut up over tp
+  std::int32_t per_gpu = 0;  // 0: none, a GPU holds experts / ep as the plan says, cut up over etp
 
   [[nodiscard]] bool are_used() const { return per_gpu > 0; }
   // GPUs that an expert is cut up over.
-  [[nodiscard]] std::int32_t tp_of_expert(const ParallelPlan& plan) const { return are_used() ? 1 : plan.tp; }
+  [[nodiscard]] std::int32_t tp_of_expert(const ParallelPlan& plan) const {
+    return are_used() ? 1 : plan.expert_tp();
+  }
+  // GPUs that together hold all experts of a layer once.
+  [[nodiscard]] std::int64_t gpus_of_group(const ParallelPlan& plan) const {
+    return std::int64_t{plan.ep} * tp_of_expert(plan);
+  }
 };
 
 }  // namespace goodput

@@ -1,6 +1,7 @@
 #include "models/plan/parallel_plan.h"
 
 #include <algorithm>
+#include <numeric>
 #include <utility>
 
 #include "models/cost/stated_values.h"
@@ -34,7 +35,10 @@ config::Fields config_fields(ParallelPlan& plan) {
       {"cp", Need::kOptional, config::integer(plan.cp, 1, kMostGpus),
        "context-parallel size: number of GPUs that share each sequence"},
       {"ep", Need::kOptional, config::integer(plan.ep, 1, kMostGpus),
-       "expert-parallel size; expert groups are formed from the dp x cp ranks"},
+       "expert-parallel size; expert groups are formed from the dp x cp x tp ranks of a stage"},
+      {"etp", Need::kOptional, stated::unless(plan.etp, 0, config::integer(plan.etp, 1, kMostGpus)),
+       "expert tensor-parallel size: number of GPUs that share each expert; ep must divide dp x cp x tp / "
+       "etp (default: tp; 1 if ep does not divide dp x cp)"},
       {"micro_batch", Need::kOptional, config::integer(plan.micro_batch, 1), "sequences per micro-batch"},
       {"global_batch", Need::kRequired, config::integer(plan.global_batch, 1, kMostSequences),
        "number of sequences per step"},
@@ -80,6 +84,23 @@ config::Fields config_fields(ParallelPlan& plan) {
       {"reshard_after_forward", Need::kOptional, config::choice(plan.reshard_after_forward, kReshardNames),
        "whether a layer's parameters are freed after the layer's forward pass if zero is 3",
        [&plan] { return plan.zero == 3 ? "" : "zero is not 3"; }},
+      {"dispatcher", Need::kOptional,
+       stated::unless(plan.dispatcher, TokenDispatcher::kAllToAll,
+                      config::choice(plan.dispatcher, kTokenDispatcherNames)),
+       "how tokens reach experts on other GPUs. all_to_all: one copy per token and expert; hierarchical: one "
+       "copy per token and node, forwarded over NVLink (DeepEP, HybridEP) (default: all_to_all)",
+       [&plan] { return plan.ep == 1 ? "ep is 1" : ""; }},
+      {"dispatch_bytes", Need::kOptional,
+       stated::unless(plan.dispatch_bytes, 0, config::integer(plan.dispatch_bytes, 1, 4)),
+       "bytes per value that is sent to an expert in the forward pass (default: 1 with dtype fp8, 4 with "
+       "tf32 "
+       "and fp32, otherwise 2)",
+       [&plan] { return plan.ep == 1 ? "ep is 1" : ""; }},
+      {"expert_matmuls", Need::kOptional,
+       stated::unless(plan.expert_matmuls, ExpertMatmuls::kBatched,
+                      config::choice(plan.expert_matmuls, kExpertMatmulNames)),
+       "matmuls of the experts of a GPU. batched: as if all experts had equally many tokens; grouped: with "
+       "unequal numbers of tokens (default: batched)"},
       {"optimizer_bytes", Need::kOptional,
        stated::unless(plan.optimizer_bytes, 0, config::integer(plan.optimizer_bytes, 1, 64)),
        "bytes per parameter of the optimizer's master weight and moments (default 12; 8 with dtype tf32 or "
@@ -105,6 +126,11 @@ config::Fields config_fields(WithinNode& settings) {
       {"overlap_tp_reduce", Need::kRequired, config::flag(settings.overlap_tp_reduce),
        "same as in `parallel`"},
   };
+}
+
+std::int64_t replicas_together(const ParallelPlan& plan) {
+  const std::int64_t of_replica = std::int64_t{plan.cp} * plan.tp;
+  return std::lcm(of_replica, std::int64_t{plan.ep} * plan.expert_tp()) / of_replica;
 }
 
 ParallelPlan settled(ParallelPlan plan, std::int32_t gpus_per_node) {

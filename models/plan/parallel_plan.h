@@ -44,7 +44,8 @@ struct ParallelPlan {
   std::int32_t tp = 1;                  // tensor parallelism
   bool sequence_parallel = false;       // norms and dropouts sharded over tp
   std::int32_t cp = 1;                  // context parallelism: a sequence is split over cp GPUs
-  std::int32_t ep = 1;                  // expert parallelism, inside dp * cp
+  std::int32_t ep = 1;                  // expert parallelism, inside dp * cp * tp / expert_tp()
+  std::int32_t etp = 0;                 // tensor parallelism inside an expert; 0: tp
   std::int32_t micro_batch = 1;         // sequences
   std::int64_t global_batch = 1;        // sequences a step
   std::int64_t sequence_length = 1024;  // tokens
@@ -65,6 +66,9 @@ struct ParallelPlan {
   Fp8Recipe fp8_recipe = Fp8Recipe::kFree;
   LossKernels loss = LossKernels::kFused;
   Reshard reshard_after_forward = Reshard::kAlways;
+  TokenDispatcher dispatcher = TokenDispatcher::kAllToAll;
+  std::int32_t dispatch_bytes = 0;  // per value sent to an expert; 0: 1 with fp8, else number_bytes()
+  ExpertMatmuls expert_matmuls = ExpertMatmuls::kBatched;
   std::int32_t optimizer_bytes =
       0;  // per parameter, for the master weight and moments; 0: Adam's (state_bytes())
   bool offload_optimizer = false;  // the optimizer's state is in host memory, and the CPU updates it
@@ -72,6 +76,8 @@ struct ParallelPlan {
   std::vector<std::int32_t> layers_per_stage;  // explicit split, by pipeline position; empty: even
   std::optional<WithinNode> within_node;
 
+  // GPUs that the matrices of an expert are split over.
+  [[nodiscard]] std::int32_t expert_tp() const { return etp > 0 ? etp : tp; }
   // Of one data-parallel replica. REQUIRES: divisible, which read_training_plan() checks.
   [[nodiscard]] std::int64_t micro_batches() const { return global_batch / (std::int64_t{dp} * micro_batch); }
   [[nodiscard]] std::int64_t gpus() const { return std::int64_t{dp} * pp * tp * cp; }
@@ -85,6 +91,10 @@ struct ParallelPlan {
   [[nodiscard]] bool has_32_bits() const { return dtype == Dtype::kTf32 || dtype == Dtype::kFp32; }
   // Bytes per parameter or activation.
   [[nodiscard]] double number_bytes() const { return has_32_bits() ? 4 : 2; }
+  // Bytes per value that dispatch sends in the forward pass.
+  [[nodiscard]] double dispatched_bytes() const {
+    return dispatch_bytes > 0 ? dispatch_bytes : has_fp8() ? 1 : number_bytes();
+  }
   // Bytes per parameter of optimizer state. Adam: two 32-bit moments, plus a 32-bit copy of a 16-bit
   // parameter.
   [[nodiscard]] double state_bytes() const {
@@ -103,6 +113,9 @@ struct ParallelPlan {
 
 // All of its fields in one line: equal plans have equal texts.
 [[nodiscard]] std::string text_key(ParallelPlan plan);
+
+// The fewest replicas whose GPUs form whole expert-parallel groups.
+[[nodiscard]] std::int64_t replicas_together(const ParallelPlan& plan);
 
 // With within_node applied where the plan's GPUs fit one node.
 [[nodiscard]] ParallelPlan settled(ParallelPlan plan, std::int32_t gpus_per_node);

@@ -36,32 +36,65 @@ Status check_tensor_parallelism(const TrainingPlan& plan) {
   GOODPUT_TRY_STATUS(must_divide("tp", tp, "the model's heads", model.heads));
   GOODPUT_TRY_STATUS(must_divide("tp", tp, "the model's hidden", model.hidden));
   GOODPUT_TRY_STATUS(must_divide("tp", tp, "the model's ffn", model.ffn));
-  if (model.moe) GOODPUT_TRY_STATUS(must_divide("tp", tp, "the model's expert_ffn", model.moe->expert_ffn));
+  if (model.moe) {
+    GOODPUT_TRY_STATUS(must_divide(plan.parallel.etp > 0 ? "etp" : "tp", plan.parallel.expert_tp(),
+                                   "the model's expert_ffn", model.moe->expert_ffn));
+  }
   if (model.latent || model.kv_heads % tp == 0 || tp % model.kv_heads == 0) return Ok{};
   return Error{fmt::format("must be a divisor or a multiple of the model's kv_heads ({1}), not {0}", tp,
                            model.kv_heads),
                {.pointer = "/parallel/tp"}};
 }
 
-// Tensor-parallel peers that hold different experts have to hold different tokens.
+// Experts that GPUs hold whole, in slots.
 Status check_whole_experts(const ParallelPlan& parallel) {
   if (parallel.tp > 1 && !parallel.sequence_parallel) {
     return Error{fmt::format("must be true because tp is {} and does not split the experts", parallel.tp),
                  {.pointer = "/parallel/sequence_parallel"}};
   }
+  if (parallel.etp > 1) {
+    return Error{fmt::format("must be 1, not {}, because this policy places whole experts", parallel.etp),
+                 {.pointer = "/parallel/etp"}};
+  }
   return must_divide("ep", parallel.ep, "dp x cp x tp",
                      std::int64_t{parallel.dp} * parallel.cp * parallel.tp);
+}
+
+// Tensor-parallel peers that hold parts of different experts have to hold different tokens.
+Status check_expert_tensor_parallelism(const ParallelPlan& parallel) {
+  const std::int32_t etp = parallel.expert_tp();
+  if (etp != parallel.tp && parallel.tp > 1 && !parallel.sequence_parallel) {
+    return Error{fmt::format("is {}, but differs from tp ({}), which needs sequence_parallel to be true", etp,
+                             parallel.tp),
+                 {.pointer = "/parallel/etp"}};
+  }
+  const std::int64_t ranks = std::int64_t{parallel.dp} * parallel.cp * parallel.tp;
+  return must_divide("etp", etp, "dp x cp x tp", ranks);
 }
 
 Status check_expert_parallelism(const TrainingPlan& plan, ExpertSlots slots) {
   const ParallelPlan& parallel = plan.parallel;
   if (slots.are_used()) return check_whole_experts(parallel);
-  if (parallel.ep == 1) return Ok{};
-  if (!plan.model.moe)
-    return Error{fmt::format("is {}, but the model has no experts", parallel.ep),
-                 {.pointer = "/parallel/ep"}};
+  if (!plan.model.moe) {
+    for (const auto& [key, value] : {std::pair{"ep", parallel.ep}, std::pair{"etp", parallel.etp}}) {
+      if (value <= 1) continue;
+      return Error{fmt::format("is {}, but the model has no experts", value),
+                   {.pointer = fmt::format("/parallel/{}", key)}};
+    }
+    return Ok{};
+  }
+  GOODPUT_TRY_STATUS(check_expert_tensor_parallelism(parallel));
   GOODPUT_TRY_STATUS(must_divide("ep", parallel.ep, "the model's experts", plan.model.moe->experts));
-  return must_divide("ep", parallel.ep, "dp x cp", std::int64_t{parallel.dp} * parallel.cp);
+  const std::int64_t ranks = std::int64_t{parallel.dp} * parallel.cp * parallel.tp;
+  const std::int64_t holders = ranks / parallel.expert_tp();
+  if (holders % parallel.ep == 0) return Ok{};
+  const bool is_default = parallel.expert_tp() == parallel.tp;
+  return Error{fmt::format("is {}, which does not divide {} ({}){}", parallel.ep,
+                           is_default ? "dp x cp" : "dp x cp x tp / etp", holders,
+                           parallel.tp > 1 && ranks % parallel.ep == 0
+                               ? "; set etp to 1 to spread the experts over the tp GPUs too"
+                               : ""),
+               {.pointer = "/parallel/ep"}};
 }
 
 // An instance that ZeRO shards within has whole replicas and whole expert-parallel groups.
@@ -69,11 +102,12 @@ Status check_instances(const ParallelPlan& parallel, ExpertSlots slots) {
   const std::int32_t instances = parallel.sharding_instances();
   GOODPUT_TRY_STATUS(must_divide("zero_instances", instances, "dp", parallel.dp));
   const std::int64_t replicas = parallel.dp / instances;
-  const std::int64_t peers = std::int64_t{parallel.cp} * (slots.are_used() ? parallel.tp : 1);
-  if (instances == 1 || replicas * peers % parallel.ep == 0) return Ok{};
+  const std::int64_t gpus = replicas * parallel.cp * parallel.tp;
+  if (instances == 1 || gpus % slots.gpus_of_group(parallel) == 0) return Ok{};
   return Error{fmt::format("is {}, so each instance has {} of the dp {} replicas, but their number of GPUs "
-                           "({}) is not a multiple of ep {}; use fewer instances or a smaller ep",
-                           instances, replicas, parallel.dp, replicas * peers, parallel.ep),
+                           "per stage ({}) is not a multiple of ep {} x etp {}; use fewer instances or a "
+                           "smaller ep",
+                           instances, replicas, parallel.dp, gpus, parallel.ep, slots.tp_of_expert(parallel)),
                {.pointer = "/parallel/zero_instances"}};
 }
 
@@ -137,7 +171,7 @@ constexpr double kMostTimes = 200e6;  // of ops on all ranks
 double parts_of_layer(const TrainingPlan& plan) {
   const ParallelPlan& parallel = plan.parallel;
   double parts = 2 + (parallel.zero == 3 ? 1 : 0) + (parallel.cp > 1 ? 1 : 0) + (parallel.tp > 1 ? 2 : 0);
-  if (plan.model.moe) parts += 2 + (parallel.ep > 1 ? 3 : 0);
+  if (plan.model.moe) parts += 2 + (parallel.ep > 1 ? 3 : 0) + (parallel.expert_tp() > 1 ? 2 : 0);
   return parts;
 }
 
@@ -204,6 +238,14 @@ Status check_rules(const TrainingPlan& plan, ExpertSlots slots) {
   return check_precision(plan);
 }
 
+// An expert-parallel size that only fits with whole experts on each GPU says that they are whole.
+void settle_expert_parallelism(TrainingPlan& plan) {
+  ParallelPlan& parallel = plan.parallel;
+  const std::int64_t holders = std::int64_t{parallel.dp} * parallel.cp;
+  const bool is_given = parallel.etp > 0 || !plan.model.moe || holders % parallel.ep == 0;
+  if (!is_given && parallel.sequence_parallel && holders * parallel.tp % parallel.ep == 0) parallel.etp = 1;
+}
+
 }  // namespace
 
 Status check_step_size(const TrainingPlan& plan) {
@@ -213,6 +255,7 @@ Status check_step_size(const TrainingPlan& plan) {
 
 Status config_finish(TrainingPlan& plan) {
   settle_efficiency(plan);
+  settle_expert_parallelism(plan);
   return check_rules(plan, {});
 }
 

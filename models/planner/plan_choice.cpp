@@ -73,7 +73,7 @@ class ChoiceLister {
     const ModelShape& model = base_.model;
     return divisors(base_.cluster.gpus_per_node, [&](std::int64_t tp) {
       const bool has_heads = model.latent || model.kv_heads % tp == 0 || tp % model.kv_heads == 0;
-      const bool cuts_experts = !model.moe || model.moe->expert_ffn % tp == 0;
+      const bool cuts_experts = !model.moe || cuts_experts_apart() || model.moe->expert_ffn % tp == 0;
       return has_heads && cuts_experts && model.heads % tp == 0 && model.hidden % tp == 0 &&
              model.ffn % tp == 0;
     });
@@ -124,11 +124,14 @@ class ChoiceLister {
     const Sizes micro_batches = micro_batch_sizes();
     if (micro_batches.empty()) result_.odd_dp.insert(choice_.dp);
     if (micro_batches.empty() && !(space_.pp.empty() && space_.dp.empty())) ++result_.of_other_batches;
-    for (const std::int32_t ep : expert_sizes()) {
-      choice_.ep = ep;
-      for (const std::int32_t micro_batch : micro_batches) {
-        choice_.micro_batch = micro_batch;
-        add_schedules();
+    for (const std::int32_t etp : expert_tensor_sizes()) {
+      choice_.etp = etp;
+      for (const std::int32_t ep : expert_sizes()) {
+        choice_.ep = ep;
+        for (const std::int32_t micro_batch : micro_batches) {
+          choice_.micro_batch = micro_batch;
+          add_schedules();
+        }
       }
     }
   }
@@ -139,10 +142,15 @@ class ChoiceLister {
     return divisors(base_.parallel.global_batch / choice_.dp,
                     [&](std::int64_t size) { return size == 1 || size <= most; });
   }
+  [[nodiscard]] bool cuts_experts_apart() const { return base_.parallel.etp > 0 || !space_.etp.empty(); }
+  [[nodiscard]] Sizes expert_tensor_sizes() const {
+    return space_.etp.empty() ? Sizes{base_.parallel.etp} : ascending(space_.etp);
+  }
   [[nodiscard]] Sizes expert_sizes() const {
     if (!space_.ep.empty()) return ascending(space_.ep);
     if (!base_.model.moe) return {1};
-    const std::int64_t holders = std::int64_t{choice_.dp} * choice_.cp;
+    const std::int32_t etp = choice_.etp > 0 ? choice_.etp : choice_.tp;
+    const std::int64_t holders = std::int64_t{choice_.dp} * choice_.cp * choice_.tp / etp;
     return divisors(base_.model.moe->experts, [&](std::int64_t ep) { return holders % ep == 0; });
   }
 
@@ -273,6 +281,7 @@ ParallelPlan PlanMaker::plan(const PlanChoice& choice) const {
   plan.tp = choice.tp;
   plan.cp = choice.cp;
   plan.ep = choice.ep;
+  plan.etp = choice.etp;
   plan.vpp = choice.vpp;
   plan.micro_batch = choice.micro_batch;
   plan.zero = choice.zero;

@@ -21,6 +21,7 @@ struct PlanChoice {
   std::int32_t tp = 1;
   std::int32_t cp = 1;
   std::int32_t ep = 1;
+  std::int32_t etp = 0;  // 0: tp
   std::int32_t vpp = 1;
   std::int32_t micro_batch = 1;
   std::uint8_t zero = 0;
@@ -42,7 +43,8 @@ struct PlanChoices {
 //   tp           divides the GPUs of a node, the model's heads and hidden sizes
 //   cp           powers of two that leave a GPU kShortestPart tokens of a sequence
 //   pp, dp       what is left of the GPUs, up to a layer a stage; dp divides the global batch
-//   ep           divides the experts and dp x cp
+//   ep           divides the experts and dp x cp x tp / etp
+//   etp          as in the base plan
 //   micro_batch  divides what a replica has of the batch, up to kLongestMicroBatch tokens a GPU
 //   schedule     1f1b and zb-h1; interleaved with several chunks; dualpipe where experts are on several GPUs;
 //                each where it takes the stages and the micro-batches. Without a pipeline: 1f1b

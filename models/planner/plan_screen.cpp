@@ -14,6 +14,7 @@ constexpr std::array kRejectedFields = {
     RejectedField{"/parallel/tp", Rejection::kTensor},
     RejectedField{"/parallel/cp", Rejection::kSequence},
     RejectedField{"/parallel/ep", Rejection::kExperts},
+    RejectedField{"/parallel/etp", Rejection::kExpertTensor},
     RejectedField{"/parallel/zero_instances", Rejection::kInstances},
     RejectedField{"/parallel/vpp", Rejection::kChunks},
 };

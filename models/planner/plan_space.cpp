@@ -47,6 +47,8 @@ config::Fields config_fields(PlanSpace& space) {
       {"tp", Need::kOptional, sizes(space.tp), "tensor-parallel sizes to try"},
       {"cp", Need::kOptional, sizes(space.cp), "context-parallel sizes to try"},
       {"ep", Need::kOptional, sizes(space.ep), "expert-parallel sizes to try"},
+      {"etp", Need::kOptional, sizes(space.etp),
+       "expert tensor-parallel sizes to try (default: the base plan's)"},
       {"vpp", Need::kOptional, config::integers(space.vpp, 1, 10'000),
        "numbers of model chunks per stage to try"},
       {"zero", Need::kOptional, config::integers(space.zero, 0, 3), "values of zero to try, as in plans"},

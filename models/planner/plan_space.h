@@ -19,6 +19,7 @@ struct PlanSpace {
   std::vector<std::int32_t> tp;
   std::vector<std::int32_t> cp;
   std::vector<std::int32_t> ep;
+  std::vector<std::int32_t> etp;
   std::vector<std::int32_t> vpp;
   std::vector<std::int32_t> zero;
   std::vector<std::int32_t> micro_batch;

@@ -49,15 +49,16 @@ const BlockPrices& PlanTimer::blocks(const TrainingPlan& plan) {
   const bool has_lanes = plan.expert_load.skew > 0 && parallel.ep > 1;
   const Granularity granularity =
       profile(plan).bound.layout().has_pairs() && !has_lanes ? Granularity::kLayers : Granularity::kOps;
-  const MemoKey<9> key = {parallel.tp,
-                          parallel.cp,
-                          parallel.ep,
-                          parallel.micro_batch,
-                          static_cast<std::int64_t>(parallel.recompute),
-                          parallel.micro_batches() > 1 ? 1 : 0,
-                          Fp8Casts(parallel).weights_each_pass ? 1 : 0,
-                          plan.roofline.speed_spread > 0 ? parallel.gpus() : 0,
-                          static_cast<std::int64_t>(granularity)};
+  const MemoKey<10> key = {parallel.tp,
+                           parallel.cp,
+                           parallel.ep,
+                           parallel.expert_tp(),
+                           parallel.micro_batch,
+                           static_cast<std::int64_t>(parallel.recompute),
+                           parallel.micro_batches() > 1 ? 1 : 0,
+                           Fp8Casts(parallel).weights_each_pass ? 1 : 0,
+                           plan.roofline.speed_spread > 0 ? parallel.gpus() : 0,
+                           static_cast<std::int64_t>(granularity)};
   return blocks_.at(key, [&] { return BlockPrices(plan, cost_, drawn_routing(plan, seed_), granularity); });
 }
 

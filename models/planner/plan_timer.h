@@ -64,7 +64,7 @@ class PlanTimer {
   const CostModel& cost_;
   std::uint64_t seed_;
   SharedMemo<4, PipelineProfile> profiles_;
-  SharedMemo<9, BlockPrices> blocks_;
+  SharedMemo<10, BlockPrices> blocks_;
 };
 
 }  // namespace goodput

@@ -15,11 +15,6 @@ std::int64_t gpus_of_replica(const ParallelPlan& plan) {
   return std::int64_t{plan.pp} * plan.tp * plan.cp;
 }
 
-// With whole expert-parallel groups in them.
-std::int64_t replicas_together(const ParallelPlan& plan) {
-  return std::lcm(std::int64_t{plan.cp}, std::int64_t{plan.ep}) / plan.cp;
-}
-
 // GPUs over which ZeRO shards what each of them would hold.
 std::int64_t shards(const ParallelPlan& plan) {
   return std::int64_t{plan.dp} / plan.sharding_instances() * plan.cp;

@@ -34,11 +34,29 @@ Status check_attention(const ModelShape& model) {
   return Ok{};
 }
 
+Status check_groups(const MoeShape& moe) {
+  if (moe.expert_groups == 0 && moe.top_groups == 0) return Ok{};
+  if (moe.expert_groups == 0)
+    return Error{"has no effect without expert_groups", {.pointer = "/moe/top_groups"}};
+  if (moe.experts % moe.expert_groups != 0) {
+    return Error{fmt::format("must be a divisor of the number of experts ({}), not {}", moe.experts,
+                             moe.expert_groups),
+                 {.pointer = "/moe/expert_groups"}};
+  }
+  const std::int32_t size = moe.experts / moe.expert_groups;
+  const std::int32_t least = (moe.top_k + size - 1) / size;
+  if (moe.top_groups >= least && moe.top_groups <= moe.expert_groups) return Ok{};
+  return Error{fmt::format("must be from {} (top_k {} / {} experts per group) to {}, not {}", least,
+                           moe.top_k, size, moe.expert_groups, moe.top_groups),
+               {.pointer = "/moe/top_groups"}};
+}
+
 Status check_moe(const ModelShape& model) {
   const MoeShape& moe = *model.moe;
   if (moe.top_k > moe.experts)
     return Error{fmt::format("must be at most the number of experts ({}), not {}", moe.experts, moe.top_k),
                  {.pointer = "/moe/top_k"}};
+  GOODPUT_TRY_STATUS(check_groups(moe));
   for (std::size_t i = 0; i < moe.layers.size(); ++i) {
     if (moe.layers[i] >= model.layers || (i > 0 && moe.layers[i] <= moe.layers[i - 1])) {
       return Error{
@@ -86,6 +104,15 @@ config::Value no_swin() {
   return {"absent", refuse, {}, {}};
 }
 
+// Written unless it is 0.
+config::Value groups(std::int32_t& count) {
+  config::Value value = config::integer(count, 1, 65'536);
+  value.write = [&count](OrderedJson& into) {
+    if (count > 0) into = count;
+  };
+  return value;
+}
+
 // Written where there are any.
 config::Value buffers(Bytes& bytes) {
   config::Value value = config::integer(bytes.value, 0, 1'000'000'000'000);
@@ -128,6 +155,12 @@ config::Fields config_fields(MoeShape& moe) {
        "first layer that has experts"},
       {"layer_step", Need::kOptional, config::integer(moe.layer_step, 1, kMostLayers),
        "every layer_step-th layer from first_layer on has experts"},
+      {"expert_groups", Need::kOptional, groups(moe.expert_groups),
+       "group-limited routing: number of groups of consecutive experts, n_group of DeepSeek-V3 (default: no "
+       "groups)"},
+      {"top_groups", Need::kOptional, groups(moe.top_groups),
+       "number of groups that the experts of a token may be in, topk_group of DeepSeek-V3; required with "
+       "expert_groups"},
   };
 }
 

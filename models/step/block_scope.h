@@ -32,8 +32,8 @@ struct BlockScope {
   [[nodiscard]] double norm_tokens() const;
   // Of the vocabulary, on this GPU, padded as Megatron does.
   [[nodiscard]] double vocab_rows() const;
-  // Copies of tokens for a GPU's experts where all get as many: those of its tensor-parallel peers, too,
-  // where these hold the other parts of its experts. REQUIRES: model.moe.
+  // Copies of tokens for a GPU's experts if all get as many, including those of the GPUs that hold the other
+  // parts of its experts. REQUIRES: model.moe.
   [[nodiscard]] double routed_tokens() const;
   // Routed experts on this GPU, or its parts of them. REQUIRES: model.moe.
   [[nodiscard]] double held_experts() const;

@@ -42,8 +42,9 @@ FfnShape::FfnShape(const BlockScope& scope, double hidden_size, double copies, s
   const double width = hidden_size / cuts;
   activations = (scope.model.gated_ffn ? 2 : 1) * width;
   const bool is_dense = copies == 1 && cuts > 1;
-  up = {static_cast<double>(scope.model.hidden), activations, copies, is_dense, false};
-  down = {width, static_cast<double>(scope.model.hidden), copies, false, is_dense};
+  const bool is_grouped = copies > 1 && scope.plan.expert_matmuls == ExpertMatmuls::kGrouped;
+  up = {static_cast<double>(scope.model.hidden), activations, copies, is_dense, false, is_grouped};
+  down = {width, static_cast<double>(scope.model.hidden), copies, false, is_dense, is_grouped};
 }
 
 void ffn_products_forward(KernelSequence& kernels, const BlockScope& scope, const FfnShape& ffn,

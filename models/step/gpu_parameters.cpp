@@ -29,15 +29,14 @@ GpuParameters& GpuParameters::operator+=(const GpuParameters& other) {
 namespace {
 
 double routed_experts_held(const TrainingPlan& plan, ExpertSlots slots, double all) {
-  const ParallelPlan& parallel = plan.parallel;
-  if (!slots.are_used()) return all / (static_cast<double>(parallel.tp) * parallel.ep);
+  if (!slots.are_used()) return all / static_cast<double>(slots.gpus_of_group(plan.parallel));
   return all > 0 ? all / plan.model.moe->experts * slots.per_gpu : 0;
 }
 
 // GPUs that share out an expert's optimizer state: on average where experts are placed one by one.
 double expert_copies(const TrainingPlan& plan, ExpertSlots slots, double copies) {
   const ParallelPlan& parallel = plan.parallel;
-  if (!slots.are_used()) return copies / parallel.ep;
+  if (!slots.are_used()) return copies * parallel.tp / static_cast<double>(slots.gpus_of_group(parallel));
   return copies * parallel.tp * slots.per_gpu / plan.model.moe->experts;
 }
 

@@ -26,6 +26,7 @@ struct Linear {
   // With sequence parallelism: from tensor-parallel peers.
   bool gathers_input = false;
   bool gathers_gradient = false;
+  bool is_grouped = false;  // the copies have unequal numbers of rows
 
   [[nodiscard]] double parameters() const { return in * out * copies; }
 };
@@ -93,6 +94,7 @@ class KernelSequence {
   // Without casts.
   void product_of(const Linear& linear, double rows) {
     product(precision_, rows / linear.copies, linear.out, linear.in, linear.copies);
+    kernels_.back().is_grouped = linear.is_grouped;
   }
   void products_of_gradients(const Linear& linear, double rows) {
     product_of({linear.out, linear.in, linear.copies}, rows);
@@ -102,6 +104,7 @@ class KernelSequence {
     if (has_activations(gradients)) cast(rows * linear.out, linear.gathers_gradient);
     if (has_activations(gradients)) {
       product(precision_, rows / linear.copies, linear.in, linear.out, linear.copies);
+      kernels_.back().is_grouped = linear.is_grouped;
     }
     if (has_weights(gradients)) {
       weight_gradient(linear, rows);

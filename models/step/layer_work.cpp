@@ -5,14 +5,10 @@
 #include <utility>
 
 #include "models/step/fp8_casts.h"
+#include "models/step/token_copies.h"
 
 namespace goodput {
 namespace {
-
-GpuGroup group_of(std::int32_t size, std::int64_t stride, std::int32_t gpus_per_node) {
-  const auto together = static_cast<std::int32_t>(gpus_per_node / stride);
-  return {size, std::clamp(together, 1, size)};
-}
 
 double activation_bytes(const BlockScope& scope) {
   return scope.plan.number_bytes() * scope.tokens() * scope.model.hidden;
@@ -23,14 +19,6 @@ void append_parts(std::vector<PartWork>& parts, std::vector<PartWork> more) {
 }
 
 }  // namespace
-
-PlanGroups::PlanGroups(const ParallelPlan& plan, std::int32_t gpus_per_node, ExpertSlots slots)
-    : tensor(group_of(plan.tp, 1, gpus_per_node)),
-      context(group_of(plan.cp, plan.tp, gpus_per_node)),
-      data(group_of(plan.dp * plan.cp, plan.tp, gpus_per_node)),
-      expert(group_of(plan.ep, slots.tp_of_expert(plan), gpus_per_node)),
-      expert_data(group_of(plan.dp * plan.cp * (plan.tp / slots.tp_of_expert(plan)) / plan.ep,
-                           std::int64_t{slots.tp_of_expert(plan)} * plan.ep, gpus_per_node)) {}
 
 bool LayerWork::has_experts(std::int32_t layer) const {
   return scope_.model.is_moe_layer(std::min(layer, scope_.model.layers - 1));
@@ -101,15 +89,15 @@ void LayerWork::add_context_parallel(std::vector<PartWork>& parts, bool backward
   parts.push_back(std::move(work));
 }
 
-// Where tensor-parallel peers hold different tokens, experts cut up over them need the rows of all: gathered
-// in front of the experts, summed up and scattered behind them.
+// If the GPUs that share an expert hold different tokens, each needs the rows of all: they are gathered
+// before the expert, and its output is reduced and scattered after it.
 void LayerWork::add_routed_rows(std::vector<PartWork>& parts, Collective kind,
                                 const ExpertShare& share) const {
   if (!exchanges_rows()) return;
   parts.push_back(
       {LayerPart::kExpertsTp,
        {},
-       {{kind, scope_.plan.number_bytes() * share.tokens * scope_.model.hidden, groups_.tensor}}});
+       {{kind, scope_.plan.number_bytes() * share.tokens * scope_.model.hidden, groups_.expert_tensor}}});
 }
 
 double LayerWork::shared_hidden_size() const {
@@ -122,9 +110,17 @@ CollectiveCall LayerWork::count_exchange() const {
 }
 
 CollectiveCall LayerWork::routed_all_to_all(const ExpertShare& share, double bytes_per_value) const {
-  const double tokens = scope_.norm_tokens() * scope_.model.moe->top_k;
-  return {Collective::kAllToAll, bytes_per_value * tokens * scope_.model.hidden, groups_.expert,
-          share.imbalance};
+  const double of_token = bytes_per_value * scope_.model.hidden;
+  CollectiveCall call{Collective::kAllToAll, of_token * scope_.norm_tokens() * scope_.model.moe->top_k,
+                      groups_.expert, share.imbalance};
+  if (scope_.plan.dispatcher == TokenDispatcher::kHierarchical) {
+    // Whatever node a token arrives at, it goes on to all GPUs there but the one it arrived at.
+    const double near = std::min(groups_.expert.per_node, groups_.expert.size);
+    const double bytes = of_token * scope_.norm_tokens();
+    call.by_link = {bytes * gpus_of_token(scope_) * (near - 1) / near,
+                    bytes * other_nodes_of_token(scope_, groups_.expert)};
+  }
+  return call;
 }
 
 std::vector<PartWork> LayerWork::forward_by_rank(const ExpertShare& share) const {
@@ -169,7 +165,7 @@ std::vector<PartWork> LayerWork::forward(std::int32_t layer, const ExpertShare& 
   parts.push_back({LayerPart::kRouter, router_forward(scope_)});
   if (scope_.plan.ep > 1) {
     parts.push_back({LayerPart::kCountExchange, {}, {count_exchange()}});
-    const double width = scope_.plan.has_fp8() ? 1 : scope_.plan.number_bytes();
+    const double width = scope_.plan.dispatched_bytes();
     parts.push_back({LayerPart::kDispatch, {}, {routed_all_to_all(share, width)}});
   }
   if (has_shared_experts()) parts.push_back({LayerPart::kFfn, ffn_forward(scope_, shared_hidden_size())});

@@ -10,6 +10,7 @@
 #include "models/plan/parallel_plan.h"
 #include "models/shape/model_shape.h"
 #include "models/step/block_work.h"
+#include "models/step/plan_groups.h"
 #include "sim/machine/cost_model.h"
 
 namespace goodput {
@@ -40,18 +41,6 @@ struct PartWork {
   std::vector<CollectiveCall> collectives{};
   std::vector<Kernel> beside{};  // run while the collectives do, and are counted elsewhere: they hide them
   double share_alone = 0;        // share of the collectives that does not overlap
-};
-
-// Which GPUs the groups of the plan are. Megatron numbers ranks tensor-parallel first, then context, data,
-// pipeline.
-struct PlanGroups {
-  GpuGroup tensor;
-  GpuGroup context;
-  GpuGroup data;         // that hold the same dense parameters: dp * cp
-  GpuGroup expert;       // that share out the experts of a layer
-  GpuGroup expert_data;  // that hold the same experts
-
-  PlanGroups(const ParallelPlan& plan, std::int32_t gpus_per_node, ExpertSlots slots = {});
 };
 
 // What the experts of one GPU get to do for a micro-batch of every GPU of their group.
@@ -107,8 +96,10 @@ class LayerWork {
   [[nodiscard]] bool has_shared_experts() const { return scope_.model.moe->shared_experts > 0; }
   // Of all shared experts together, which are one FFN.
   [[nodiscard]] double shared_hidden_size() const;
+  // Whether the GPUs that share an expert hold different tokens when they reach it.
   [[nodiscard]] bool exchanges_rows() const {
-    return scope_.plan.sequence_parallel && scope_.tp_of_expert() > 1 && scope_.plan.ep > 1;
+    const std::int32_t tp = scope_.tp_of_expert();
+    return tp > 1 && (scope_.plan.tp != tp || (scope_.plan.sequence_parallel && scope_.plan.ep > 1));
   }
   // Whether what a layer with experts puts out is a sum over tensor-parallel peers.
   [[nodiscard]] bool sums_up_experts() const {

@@ -106,25 +106,27 @@ class LayerActivations {
     }
     const MoeShape& moe = *model.moe;
     const double routed = scope_.routed_tokens();
-    const bool is_sharded = plan_.parallel.sequence_parallel && scope_.tp_of_expert() > 1;
+    const bool is_sharded = plan_.parallel.sequence_parallel;
     // Dispatched inputs; outputs are weighted and summed up as they come back.
     return norm() +
            inner(scope_.tokens(), static_cast<double>(moe.shared_experts) * moe.expert_ffn,
                  plan_.parallel.tp) +
            inner(routed, moe.expert_ffn, scope_.tp_of_expert()) +
-           input_bytes() * routed * model.hidden / (is_sharded ? plan_.parallel.tp : 1);
+           input_bytes() * routed * model.hidden / (is_sharded ? scope_.tp_of_expert() : 1);
   }
 
   // Of an element that a matrix multiplication of the backward pass reads.
   [[nodiscard]] double input_bytes() const { return plan_.parallel.has_fp8() ? 1 : number_bytes(); }
 
   // Inputs of the activation function, and its output unless it is recomputed from them; `cuts` GPUs share
-  // them. The function's derivative needs its inputs in 16 bits.
+  // them. The function's derivative needs its inputs in 16 bits, unless they are kept in blocks of 8 bits
+  // (DeepSeek-V3 report, section 3.3.3).
   [[nodiscard]] double inner(double tokens, double hidden_size, std::int32_t cuts) const {
     const double inputs = plan_.model.gated_ffn ? 2 : 1;
     const double outputs = recomputes_activation(scope_) ? 0 : 1;
-    const double bytes_of_input =
-        plan_.parallel.fp8_recipe == Fp8Recipe::kFree ? input_bytes() : number_bytes();
+    const Fp8Recipe recipe = plan_.parallel.fp8_recipe;
+    const bool keeps_8_bits = recipe == Fp8Recipe::kFree || recipe == Fp8Recipe::kBlock;
+    const double bytes_of_input = keeps_8_bits ? input_bytes() : number_bytes();
     return tokens * (bytes_of_input * inputs + input_bytes() * outputs) * hidden_size / cuts;
   }
 

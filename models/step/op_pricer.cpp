@@ -20,6 +20,7 @@ double bytes_to_other_nodes(const CollectiveCall& call) {
     case Collective::kReduceScatter:
       return ring_pass;
     case Collective::kAllToAll:
+      if (call.by_link) return call.imbalance * call.by_link->between;
       return call.imbalance * call.bytes * (call.group.size - near) / call.group.size;
     case Collective::kSendRecv:
       return call.bytes;
@@ -38,6 +39,7 @@ double bytes_in_memory(const CollectiveCall& call) {
     case Collective::kAllGather:
       return 2 * others * call.bytes;
     case Collective::kAllToAll:
+      if (call.by_link) return 2 * call.imbalance * (call.by_link->inside + call.by_link->between);
       return 2 * others * call.imbalance * call.bytes;
     case Collective::kSendRecv:
       return call.bytes;

@@ -4,7 +4,7 @@
 #include <numeric>
 
 #include "models/step/gpu_parameters.h"
-#include "models/step/layer_work.h"
+#include "models/step/plan_groups.h"
 
 namespace goodput {
 namespace {
@@ -41,7 +41,8 @@ ZeroGroups zero_groups(const TrainingPlan& plan, const PipelineSchedule& schedul
   const PlanGroups groups(parallel, per_node, slots);
   const std::int32_t instances = parallel.sharding_instances();
   const std::int32_t copies = model_copies(parallel, schedule);
-  const std::int32_t of_experts = copies * (parallel.tp / slots.tp_of_expert(parallel)) / parallel.ep;
+  const auto of_experts =
+      static_cast<std::int32_t>(std::int64_t{copies} * parallel.tp / slots.gpus_of_group(parallel));
   const std::int64_t span = std::int64_t{parallel.dp} * parallel.cp * parallel.tp / instances;
   return {sharded(groups.data, copies, instances, span, per_node),
           sharded(groups.expert_data, of_experts, instances, span, per_node)};

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 
@@ -26,6 +27,7 @@ struct Kernel {
   Precision precision = Precision::kBf16;
   std::int64_t batch = 1;
   std::int64_t m = 0, n = 0, k = 0;  // kAttention: k keys per query, 0 if unknown
+  bool is_grouped = false;           // kGemm: the products have unequal m, and m is their mean
   double flops = 0;                  // kAttention
   double bytes = 0;                  // read and written, all kinds
   std::int32_t launches = 1;         // GPU kernels it stands for
@@ -58,6 +60,15 @@ struct CollectiveCall {
   GpuGroup group;
   // All-to-all with unequal counts: the most any GPU sends or receives, over the mean. 1: balanced.
   double imbalance = 1;
+  // All-to-all that does not send every peer as much: bytes that a GPU sends to GPUs of its node and to other
+  // nodes.
+  struct LinkBytes {
+    double inside = 0;
+    double between = 0;
+
+    friend bool operator==(const LinkBytes&, const LinkBytes&) = default;
+  };
+  std::optional<LinkBytes> by_link{};
 
   friend bool operator==(const CollectiveCall&, const CollectiveCall&) = default;
 };

@@ -9,9 +9,8 @@
 namespace goodput {
 namespace {
 
-std::tuple<std::int32_t, std::int32_t, std::int32_t, std::int32_t, std::int32_t, std::int32_t> layout_of(
-    const ParallelPlan& plan) {
-  return {plan.dp, plan.tp, plan.pp, plan.cp, plan.ep, plan.zero};
+auto layout_of(const ParallelPlan& plan) {
+  return std::tuple{plan.dp, plan.tp, plan.pp, plan.cp, plan.ep, plan.expert_tp(), plan.zero};
 }
 
 std::string text_of(ParallelPlan plan) {

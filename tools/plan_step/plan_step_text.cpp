@@ -58,6 +58,7 @@ std::string parallel_text(const ParallelPlan& plan) {
   if (plan.vpp > 1) text += fmt::format(" x VPP {}", plan.vpp);
   if (plan.cp > 1) text += fmt::format(" x CP {}", plan.cp);
   if (plan.ep > 1) text += fmt::format(", EP {}", plan.ep);
+  if (plan.ep > 1 && plan.expert_tp() != plan.tp) text += fmt::format(", ETP {}", plan.expert_tp());
   if (plan.zero > 0) text += fmt::format(", ZeRO-{}", plan.zero);
   if (plan.sharding_instances() > 1) text += fmt::format(" in {} instances", plan.zero_instances);
   return text;
