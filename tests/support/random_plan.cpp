@@ -92,6 +92,20 @@ void choose_software(RandomStream& random, TrainingPlan& plan) {
   plan.roofline.collective_sms = one_of(random, std::array{0, 20});
 }
 
+// How experts are laid over GPUs and how tokens reach them. REQUIRES: the sizes of the plan.
+void choose_experts(RandomStream& random, TrainingPlan& plan) {
+  ParallelPlan& parallel = plan.parallel;
+  if (coin(random)) plan.model.moe->expert_groups = 4, plan.model.moe->top_groups = 2;
+  parallel.dispatcher = coin(random) ? TokenDispatcher::kHierarchical : TokenDispatcher::kAllToAll;
+  parallel.expert_matmuls = coin(random) ? ExpertMatmuls::kGrouped : ExpertMatmuls::kBatched;
+  parallel.dispatch_bytes = one_of(random, std::array{0, 2});
+  const std::int32_t etp = one_of(random, std::array{0, 1, 2});
+  const std::int32_t ranks = parallel.dp * parallel.cp * parallel.tp;
+  if (etp == 0 || ranks % etp != 0 || !parallel.sequence_parallel) return;
+  parallel.etp = etp;
+  parallel.ep = std::gcd(ranks / etp, one_of(random, std::array{1, 2, 8, 16}));
+}
+
 }  // namespace
 
 TrainingPlan small_plan() {
@@ -127,6 +141,7 @@ TrainingPlan random_plan(std::uint64_t seed) {
   // Separate streams, so that the other draws do not change.
   RandomStream instances(seed, "instances");
   RandomStream software(seed, "software");
+  RandomStream experts(seed, "experts");
   while (true) {
     TrainingPlan plan = small_plan();
     plan.parallel = random_parallelism(random);
@@ -138,6 +153,7 @@ TrainingPlan random_plan(std::uint64_t seed) {
       const std::int32_t replicas = plan.parallel.dp * plan.parallel.cp;
       plan.parallel.ep = std::gcd(replicas, one_of(random, std::array{1, 2, 8}));
       plan.expert_load.skew = coin(random) ? random.uniform(0, 1) : 0;
+      choose_experts(experts, plan);
     }
     choose_software(software, plan);
     if (check_training_plan(plan)) return plan;
@@ -147,12 +163,13 @@ TrainingPlan random_plan(std::uint64_t seed) {
 std::string to_string(const TrainingPlan& plan) {
   const ParallelPlan& p = plan.parallel;
   return fmt::format(
-      "{} layers {} moe {} mtp {} dp {} pp {} vpp {} tp {} cp {} ep {} zero {} m {} recompute {} skew "
+      "{} layers {} moe {} mtp {} dp {} pp {} vpp {} tp {} cp {} ep {} etp {} zero {} m {} recompute {} skew "
       "{:.2f}{}{}{} dtype {} reshard {} sms {} spread {}",
       p.schedule, plan.model.layers, plan.model.moe.has_value(), plan.model.mtp_layers, p.dp, p.pp, p.vpp,
-      p.tp, p.cp, p.ep, p.zero, p.micro_batches(), static_cast<int>(p.recompute), plan.expert_load.skew,
-      p.overlap_grad_reduce ? " overlap-reduce" : "", p.overlap_param_gather ? " overlap-gather" : "",
-      p.overlap_p2p ? " overlap-p2p" : "", kDtypeNames[static_cast<std::size_t>(p.dtype)],
+      p.tp, p.cp, p.ep, p.etp, p.zero, p.micro_batches(), static_cast<int>(p.recompute),
+      plan.expert_load.skew, p.overlap_grad_reduce ? " overlap-reduce" : "",
+      p.overlap_param_gather ? " overlap-gather" : "", p.overlap_p2p ? " overlap-p2p" : "",
+      kDtypeNames[static_cast<std::size_t>(p.dtype)],
       kReshardNames[static_cast<std::size_t>(p.reshard_after_forward)], plan.roofline.collective_sms,
       plan.roofline.speed_spread);
 }

@@ -284,4 +284,19 @@ TEST_CASE(
   check_against("ring over thin uplinks", seconds(gather), 2 * flat_ring);
 }
 
+TEST_CASE("collectives: an all-to-all that says what each link carries takes as long as the slower link") {
+  const ClusterSpec cluster = without_latency(cluster_of(4));
+  CollectiveCall call{Collective::kAllToAll, 1e9, {32, 8}};
+  // Equal messages: 7 of 32 stay inside at 400 GB/s, 24 of 32 leave at 50 GB/s.
+  CHECK(collective_seconds(call, cluster) == Approx(1e9 * 24 / 32 / (50 * kGiga)));
+  call.by_link = CollectiveCall::LinkBytes{1e9 * 7 / 32, 1e9 * 24 / 32};
+  CHECK(collective_seconds(call, cluster) == Approx(1e9 * 24 / 32 / (50 * kGiga)));
+  call.by_link = CollectiveCall::LinkBytes{3e9, 0.3e9};
+  CHECK(collective_seconds(call, cluster) == Approx(3e9 / (400 * kGiga)));
+  call.by_link = CollectiveCall::LinkBytes{1e9, 0.3e9};
+  CHECK(collective_seconds(call, cluster) == Approx(0.3e9 / (50 * kGiga)));
+  call.imbalance = 2;
+  CHECK(collective_seconds(call, cluster) == Approx(2 * 0.3e9 / (50 * kGiga)));
+}
+
 }  // namespace goodput

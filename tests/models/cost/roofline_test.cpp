@@ -57,6 +57,24 @@ TEST_CASE("roofline: a large square GEMM comes near the efficiency it was given"
   CHECK(reached > 0.8 * promised);  // whole waves and full tiles: what is lost is filling the pipelines
 }
 
+TEST_CASE("roofline: products with unequal numbers of rows leave half a tile empty each") {
+  auto [cluster, parameters] = h200();
+  cluster.gpu.multiprocessors = 1;  // the GPU is full of any tile
+  const RooflineCost roofline(cluster, parameters);
+  const double idle = 1e-6 * parameters.kernel_us;
+  // 16 products of whole tiles: 8 of 256 rows each, or 16 of 128. Half a tile of 128 x 256 more is the least.
+  Kernel product = gemm(2048, 8192, 8192);
+  product.batch = 16;
+  const double equal = roofline.kernel_seconds(product) - idle;
+  product.is_grouped = true;
+  CHECK(roofline.kernel_seconds(product) - idle == Approx(equal * 16.5 / 16));
+  // Fewer rows than a tile has are a tile, as before.
+  product.m = 16;
+  const double few = roofline.kernel_seconds(product);
+  product.is_grouped = false;
+  CHECK(roofline.kernel_seconds(product) == Approx(few));
+}
+
 TEST_CASE("roofline: attention over n keys takes as long as n + attention_fill keys at the full rate") {
   auto [cluster, parameters] = h200();
   Kernel attention{.kind = Kernel::Kind::kAttention, .k = 1000, .flops = 1e12};

@@ -229,6 +229,27 @@ TEST_CASE(
   }
 }
 
+TEST_CASE("moe step: policies use the plan's dispatcher") {
+  TrainingPlan plan = shipped_plan("lazarus-gpt-l");
+  const JobRouting balanced = JobRouting::balanced(12, 16);
+  const auto step = [&](TokenDispatcher dispatcher, std::int32_t gpus_per_node) {
+    TrainingPlan changed = plan;
+    changed.parallel.dispatcher = dispatcher;
+    changed.cluster.gpus_per_node = gpus_per_node;
+    const RooflineCost cost(changed.cluster, changed.roofline);
+    const MoeStepModel model(changed, cost, BatchRule::kPerReplica);
+    return to_seconds(timed(model.expert_parallel(8 / gpus_per_node, {4}, balanced.loads(0))).step);
+  };
+  // Top-1: a token has one copy, whoever sends it, so that only sorting rows is left out.
+  REQUIRE(plan.model.moe->top_k == 1);
+  const double sorted = step(TokenDispatcher::kAllToAll, 1);
+  CHECK(step(TokenDispatcher::kHierarchical, 1) < sorted);
+  CHECK(step(TokenDispatcher::kHierarchical, 1) > 0.9 * sorted);
+  // Top-4 on two nodes: a copy for each of two experts on the other node, or one for all.
+  plan.model.moe->top_k = 4;
+  CHECK(step(TokenDispatcher::kHierarchical, 2) < 0.9 * step(TokenDispatcher::kAllToAll, 2));
+}
+
 TEST_CASE("moe step: one lane of the busiest GPU takes as long as a lane for every GPU") {
   TrainingPlan plan = tiny_plan();
   plan.model.layers = 3;

@@ -260,7 +260,53 @@ TEST_CASE("plan: expert parallelism divides the experts and fits into data and c
         "/parallel/ep: is 2, but the model has no experts");
   CHECK(with_experts(8, 2).empty());
   CHECK(with_experts(9, 2) == "/parallel/ep: is 2, which does not divide the model's experts (9)");
-  CHECK(with_experts(8, 4) == "/parallel/ep: is 4, which does not divide dp x cp (2)");
+  CHECK(with_experts(9, 3) == "/parallel/ep: is 3, which does not divide dp x cp (2)");
+  CHECK(
+      with_experts(8, 4) ==
+      "/parallel/ep: is 4, which does not divide dp x cp (2); set etp to 1 to spread the experts over the tp "
+      "GPUs too");
+}
+
+TEST_CASE("plan: expert tensor parallelism divides what a stage has, and needs ranks with their own tokens") {
+  const auto with = [](std::int32_t ep, std::int32_t etp, bool sequence_parallel = true) {
+    return problem([=](TrainingPlan& p) {  // dp 2 x tp 2 per stage
+      p.model.moe = MoeShape{.experts = 8, .expert_ffn = 48};
+      p.parallel.ep = ep;
+      p.parallel.etp = etp;
+      p.parallel.sequence_parallel = sequence_parallel;
+    });
+  };
+  CHECK(with(4, 1).empty());
+  CHECK(with(1, 4).empty());  // an expert on two replicas
+  CHECK(with(2, 2, false).empty());
+  CHECK(with(2, 1, false) ==
+        "/parallel/etp: is 1, but differs from tp (2), which needs sequence_parallel to be true");
+  CHECK(with(1, 5) == "/parallel/etp: is 5, which does not divide the model's expert_ffn (48)");
+  CHECK(with(1, 8) == "/parallel/etp: is 8, which does not divide dp x cp x tp (4)");
+  CHECK(with(8, 1) == "/parallel/ep: is 8, which does not divide dp x cp x tp / etp (4)");
+  CHECK(problem([](TrainingPlan& p) { p.parallel.etp = 2; }) ==
+        "/parallel/etp: is 2, but the model has no experts");
+  CHECK(problem([](TrainingPlan& p) { p.parallel.etp = 1; }).empty());  // as stacks say for all models
+  TrainingPlan placed = small_plan();
+  placed.model.moe = MoeShape{.experts = 8, .expert_ffn = 48};
+  placed.parallel.sequence_parallel = true;
+  placed.parallel.etp = 2;
+  CHECK(check_training_plan(placed, ExpertSlots{4}).error().message() ==
+        "/parallel/etp: must be 1, not 2, because this policy places whole experts");
+}
+
+TEST_CASE("plan: an ep that only whole experts allow makes etp 1") {
+  const auto etp_of = [](const std::string& keys) {
+    const TemporaryFile file("plan.json", R"({"model": "mixtral-8x7b", "cluster": "dgx-h100", "parallel":
+        {"global_batch": 8, "sequence_length": 4096, )" +
+                                              keys + "}}");
+    const auto plan = read_training_plan(file.path(), {.folders = {GOODPUT_CONFIGS}});
+    REQUIRE_MESSAGE(plan, plan.error().message());
+    return plan->parallel.expert_tp();
+  };
+  CHECK(etp_of(R"("dp": 2, "tp": 4, "ep": 8, "sequence_parallel": true)") == 1);
+  CHECK(etp_of(R"("dp": 2, "tp": 4, "ep": 2, "sequence_parallel": true)") == 4);
+  CHECK(etp_of(R"("dp": 2, "tp": 4, "ep": 4, "etp": 2, "sequence_parallel": true)") == 2);
 }
 
 TEST_CASE("plan: layers spread evenly over the stages or as the plan says") {
@@ -315,7 +361,7 @@ TEST_CASE("plan: instances that ZeRO shards within are whole replicas, and whole
   CHECK(with_experts(2).empty());
   CHECK(with_experts(4) ==
         "/parallel/zero_instances: is 4, so each instance has 2 of the dp 8 replicas, but their number of "
-        "GPUs (2) is not a multiple of ep 4; use fewer instances or a smaller ep");
+        "GPUs per stage (4) is not a multiple of ep 4 x etp 2; use fewer instances or a smaller ep");
 }
 
 TEST_CASE("plan: with other numbers of replicas instances stay as large, or grow") {

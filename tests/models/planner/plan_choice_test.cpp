@@ -131,6 +131,23 @@ TEST_CASE("plan choices: experts are shared out over what divides them and the r
   CHECK(values_chosen(choices_of(base, 8, plain_space()), &PlanChoice::ep) == std::vector{1, 2, 4});
 }
 
+TEST_CASE("plan choices: with etp 1 experts are shared out over tensor-parallel GPUs too") {
+  TrainingPlan base = small_plan();
+  base.model.moe = MoeShape{.experts = 16, .top_k = 2, .expert_ffn = 512};
+  base.parallel.global_batch = 64;
+  PlanSpace space = plain_space();
+  space.tp = {4};
+  // 8 GPUs: two replicas of 4.
+  CHECK(values_chosen(choices_of(base, 8, space), &PlanChoice::ep) == std::vector{1, 2});
+  base.parallel.etp = 1;  // of the plan, or of its stack
+  CHECK(values_chosen(choices_of(base, 8, space), &PlanChoice::ep) == std::vector{1, 2, 4, 8});
+  base.parallel.etp = 0;
+  space.etp = {1, 2};
+  const PlanChoices both = choices_of(base, 8, space);
+  CHECK(values_chosen(both, &PlanChoice::etp) == std::vector{1, 2});
+  for (const PlanChoice& choice : both.choices) CHECK(8 / choice.etp % choice.ep == 0);
+}
+
 TEST_CASE(
     "plan choices: schedules are those that run the micro-batches, and one where nothing is pipelined") {
   TrainingPlan base = small_plan();

@@ -39,6 +39,10 @@ TEST_CASE("plan screen: every broken rule has its phrase") {
   CHECK(phrase_after([](TrainingPlan& plan) { plan.parallel.ep = 8; }) ==
         "ep does not divide the experts, or dp x cp");
   CHECK(phrase_after([](TrainingPlan& plan) {
+          plan.model.moe = MoeShape{.experts = 8, .expert_ffn = 64};
+          plan.parallel.etp = 3;
+        }) == "etp does not suit the model, tp or sequence_parallel");
+  CHECK(phrase_after([](TrainingPlan& plan) {
           plan.parallel.dp = 8;
           plan.parallel.zero = 1;
           plan.parallel.zero_instances = 3;

@@ -185,6 +185,15 @@ TEST_CASE("model: rules between fields are checked, and defaults derived") {
         " /moe/layers/1: is 1; layers must be in ascending order and below 3");
   CHECK(moe(R"({"experts": 4, "top_k": 1, "expert_ffn": 4, "first_layer": 3})") ==
         " /moe/first_layer: must be below 3, the number of layers, not 3");
+  CHECK(moe(R"({"experts": 4, "top_k": 1, "expert_ffn": 4, "top_groups": 1})") ==
+        " /moe/top_groups: has no effect without expert_groups");
+  CHECK(moe(R"({"experts": 4, "top_k": 1, "expert_ffn": 4, "expert_groups": 3, "top_groups": 1})") ==
+        " /moe/expert_groups: must be a divisor of the number of experts (4), not 3");
+  // Three experts of a token are in two groups of two, at least.
+  CHECK(moe(R"({"experts": 8, "top_k": 3, "expert_ffn": 4, "expert_groups": 4, "top_groups": 1})") ==
+        " /moe/top_groups: must be from 2 (top_k 3 / 2 experts per group) to 4, not 1");
+  CHECK(moe(R"({"experts": 8, "top_k": 3, "expert_ffn": 4, "expert_groups": 4})") ==
+        " /moe/top_groups: must be from 2 (top_k 3 / 2 experts per group) to 4, not 0");
   CHECK(problem(
             R"({"name": "x", "layers": 10000, "hidden": 1000000, "heads": 4, "vocab": 9, "ffn": 1000000})") ==
         " /layers: the model would have more than 1e16 parameters; reduce its layers or widths");

@@ -162,6 +162,39 @@ TEST_CASE("layer work: whole experts get the rows of a GPU's own tokens, and not
   CHECK(whole.groups().expert_data == GpuGroup{1, 1});
 }
 
+TEST_CASE(
+    "layer work: with etp below tp, the GPUs that share an expert exchange the rows of their own tokens") {
+  TrainingPlan plan = small_plan();
+  plan.model.moe = MoeShape{.experts = 16, .top_k = 2, .expert_ffn = 1024};
+  plan.parallel.tp = 4;
+  plan.parallel.dp = 2;
+  plan.parallel.sequence_parallel = true;
+  using P = LayerPart;
+  const double rows = 2.0 * 2 * 1024 * 512;  // 1024 tokens to 2 experts each, 512 wide, 16 bits
+  for (const std::int32_t etp : {1, 2, 4}) {
+    CAPTURE(etp);
+    plan.parallel.etp = etp;
+    plan.parallel.ep = 8 / etp;
+    const LayerWork work(plan.model, plan.parallel, 8);
+    // A quarter of the tokens' copies arrives per GPU on average, and its etp peers' rows come with them.
+    CHECK(work.balanced_share().tokens == 2.0 * 1024 / 4 * etp);
+    CHECK(work.scope().held_experts() == 2.0 * etp);
+    const std::vector<PartWork> parts = work.forward(0, work.balanced_share());
+    for (const PartWork& part : parts) {
+      if (part.part == P::kDispatch) {
+        CHECK(part.collectives.at(0).bytes == rows / 4);
+        CHECK(part.collectives.at(0).group == GpuGroup{8 / etp, 8 / etp});
+      }
+      if (part.part != P::kExpertsTp) continue;
+      CHECK(part.collectives.at(0).bytes == rows / 4 * etp);
+      CHECK(part.collectives.at(0).group == GpuGroup{etp, etp});
+    }
+    CHECK(std::ranges::count(order(parts), P::kExpertsTp) == (etp == 1 ? 0 : 2));
+    // All GPUs together multiply the same.
+    CHECK(products(work.backward(0, work.balanced_share(), Gradients::kAll)) == 2 * products(parts));
+  }
+}
+
 TEST_CASE("layer work: a split backward hides no reduction behind gradients it leaves for later") {
   TrainingPlan plan = small_plan();
   plan.parallel.tp = 4;
