@@ -35,7 +35,8 @@ STACKS = pathlib.Path(__file__).resolve().parents[2] / "configs/stacks"
 FSDP = {"overlap_grad_reduce": True, "overlap_param_gather": True, "overlap_p2p": True, "fp8_recipe": "delayed",
         "loss": "fp32", "gradient_bytes": 4}
 NVIDIA = {"overlap_tp_reduce": True, "tp_overlap": "sliced", "overlap_cp": True, "overlap_grad_reduce": True,
-          "overlap_param_gather": True, "overlap_p2p": True, "fp8_recipe": "delayed", "gradient_bytes": 2}
+          "overlap_param_gather": True, "overlap_p2p": True, "fp8_recipe": "delayed", "gradient_bytes": 2,
+          "dispatch_bytes": 2, "expert_matmuls": "grouped"}
 # Stated, not fitted.
 STATED = {
     "sources": {
@@ -59,7 +60,7 @@ FITTED = {
         "source": "NVIDIA NeMo. Fitted by goodput fit-steps to {rows} published rows: Llama 3.1 8B and 405B and "
                   "GPT-3 175B on H100, in bf16 and fp8 (NVIDIA's benchmark recipes)"},
     "megatron-bridge": {
-        "own": {"defaults": {"fp8_recipe": "mx"}}, "parameters": ["gemm"], "gpus": ["B200", "GB200", "B300", "GB300"],
+        "own": {"defaults": {"fp8_recipe": "mx", "etp": 1, "dispatcher": "hierarchical"}}, "parameters": ["gemm"], "gpus": ["B200", "GB200", "B300", "GB300"],
         "parent": "nemo", "release": "25.09 to 26.08",
         "source": "NVIDIA Megatron-Bridge. Fitted by goodput fit-steps to {rows} published rows: Llama 3 70B on "
                   "GB200 (NVIDIA-NeMo/Megatron-Bridge 067f987, performance summary)"},
@@ -67,15 +68,16 @@ FITTED = {
         "own": {"factors": {"attention": 1},
                 "efficiency": {"sources": {"speed_spread": SPREAD}, "speed_spread": 0.03},
                 "defaults": {"tp_overlap": "sliced", "selective_recompute": "every_second_matmul", "fp8_recipe": "current",
-                             "reshard_after_forward": "unless_pp"}},
+                             "reshard_after_forward": "unless_pp", "etp": 1, "dispatch_bytes": 2,
+                             "expert_matmuls": "grouped"}},
         "parent": "llm-foundry", "parameters": ["gemm"],
         "source": "TorchTitan (FSDP2). Fitted by goodput fit-steps to {rows} published rows: Llama 3 8B in bf16 on "
                   "H100 GPUs of 500 W"},
 }
 AUTOMODEL = {
     "name": "automodel", "parent": "torchtitan", "tier": "assumed",
-    "source": "NVIDIA NeMo AutoModel, as TorchTitan: nothing is fitted. Both published rows, DeepSeek-V3 on H100, take "
-              "half of what is predicted: goodput does not model how their tokens are dispatched"}
+    "source": "NVIDIA NeMo AutoModel, as TorchTitan, with DeepEP: nothing is fitted",
+    "defaults": {"dispatcher": "hierarchical"}}
 PARENT = {"llm-foundry": None, "nemo": None, "megatron-bridge": "nemo", "torchtitan": "llm-foundry",
           "automodel": "torchtitan"}
 DENSE = {"dense, A100 and H100": ("A100", "H100"), "dense, Blackwell": ("Blackwell",)}
@@ -136,7 +138,7 @@ class Runs:
         return [row for row in (self.rows if rows is None else rows) if row["stack"] == stack]
 
     def to_fit(self, stack, rows=None):
-        """The rows of dense models, if there are any: goodput does not model how each stack dispatches tokens to experts."""
+        """The rows of dense models, if there are any: so that no MoE row is fitted."""
         own = self.of(stack, rows) if stack in FITTED else []
         return [row for row in own if family(row)[0] != "MoE"] or own
 
