@@ -15,6 +15,12 @@ ChunkPlace PipelineSchedule::place(const ScheduleShape& shape, std::int32_t stag
   return {0, chunk * shape.stages + stage};
 }
 
+std::vector<std::vector<Pass>> PipelineSchedule::all_passes(const ScheduleShape& shape) const {
+  std::vector<std::vector<Pass>> all;
+  for (std::int32_t stage = 0; stage < shape.stages; ++stage) all.push_back(passes(shape, stage));
+  return all;
+}
+
 std::vector<Pass> passes_in_order(PassOrder order, const ScheduleShape& shape, std::int32_t stage) {
   const PipelineShape pipeline{shape.stages, shape.chunks};
   const std::int64_t each = std::int64_t{shape.chunks} * shape.micro_batches;
@@ -39,6 +45,33 @@ Status require_one_chunk(const ScheduleShape& shape, std::string_view schedule) 
   return Error{fmt::format("{} chunks per stage, but schedule {} supports only one; use \"interleaved\"",
                            shape.chunks, in_quotes(schedule)),
                {.pointer = "/parallel/vpp"}};
+}
+
+Status require_own_chunks(const ScheduleShape& shape, std::string_view schedule) {
+  if (shape.chunks == 1) return Ok{};
+  return Error{fmt::format("{} chunks per stage, but schedule {} sets the chunks itself; use vpp 1",
+                           shape.chunks, in_quotes(schedule)),
+               {.pointer = "/parallel/vpp"}};
+}
+
+std::vector<std::int32_t> stages_by_position(const PipelineSchedule& schedule, const ScheduleShape& shape) {
+  std::vector<std::int32_t> stages(static_cast<std::size_t>(schedule.positions(shape)));
+  for (std::int32_t stage = 0; stage < shape.stages; ++stage) {
+    for (std::int32_t chunk = 0; chunk < schedule.chunks(shape); ++chunk) {
+      const ChunkPlace place = schedule.place(shape, stage, chunk);
+      if (place.pipeline == 0) stages[static_cast<std::size_t>(place.position)] = stage;
+    }
+  }
+  return stages;
+}
+
+// Position 0 of pipeline 0 is on stage 0.
+PipelineEnds pipeline_ends(const PipelineSchedule& schedule, const ScheduleShape& shape) {
+  const ChunkPlace last{0, schedule.positions(shape) - 1};
+  for (std::int32_t chunk = 0; chunk < schedule.chunks(shape); ++chunk) {
+    if (schedule.place(shape, 0, chunk) == last) return PipelineEnds::kTogether;
+  }
+  return PipelineEnds::kApart;
 }
 
 std::span<const ScheduleInfo> schedules() {

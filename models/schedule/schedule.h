@@ -54,8 +54,11 @@ class PipelineSchedule {
 
   // Every pass of a stage in the order in which it runs them. REQUIRES: check(shape).
   [[nodiscard]] virtual std::vector<Pass> passes(const ScheduleShape& shape, std::int32_t stage) const = 0;
+  // Of all stages: the same, which takes less time where stages are planned together.
+  [[nodiscard]] virtual std::vector<std::vector<Pass>> all_passes(const ScheduleShape& shape) const;
 
-  // Model chunks on a stage. shape.chunks, but bidirectional schedules hold one of each pipeline.
+  // Model chunks on a stage. shape.chunks, but bidirectional schedules hold one of each pipeline, and
+  // V-shaped ones two of their pipeline.
   [[nodiscard]] virtual std::int32_t chunks(const ScheduleShape& shape) const { return shape.chunks; }
   // Positions in a pipeline: stages * chunks where there is one.
   [[nodiscard]] virtual std::int32_t positions(const ScheduleShape& shape) const;
@@ -72,6 +75,18 @@ class PipelineSchedule {
 
 // Fails, naming the field, where a schedule that has one model chunk a stage is asked for several.
 [[nodiscard]] Status require_one_chunk(const ScheduleShape& shape, std::string_view schedule);
+// Fails, naming the field, where a schedule that sets the chunks of a stage itself is given others than
+// vpp 1.
+[[nodiscard]] Status require_own_chunks(const ScheduleShape& shape, std::string_view schedule);
+
+// The stage that holds each position of pipeline 0.
+[[nodiscard]] std::vector<std::int32_t> stages_by_position(const PipelineSchedule& schedule,
+                                                           const ScheduleShape& shape);
+
+// Whether the first and the last position of a pipeline are on one stage, which then has the embedding and
+// the output head: always with one stage, and in V-shaped schedules.
+enum class PipelineEnds : std::uint8_t { kApart, kTogether };
+[[nodiscard]] PipelineEnds pipeline_ends(const PipelineSchedule& schedule, const ScheduleShape& shape);
 
 struct ScheduleInfo {
   std::string_view name;
