@@ -44,7 +44,12 @@ bool StepBatch::runs_any_number() const {
   return runnable(1) == 1 && runnable(3) == 3;
 }
 
-// Schedules want multiples of the stages (interleaved), or even numbers from twice the stages on (DualPipe).
+bool StepBatch::has_one_chunk() const {
+  return schedule_->chunks(shape_) == 1;
+}
+
+// Schedules want multiples of the stages (interleaved), or numbers from twice the stages on (DualPipe, which
+// wants even ones, and DualPipeV).
 std::int64_t StepBatch::runnable(std::int64_t count) const {
   ScheduleShape shape = shape_;
   for (std::int64_t more = count; more <= count + 2 * std::int64_t{shape.stages}; ++more) {

@@ -31,6 +31,8 @@ class StepBatch {
 
   // Whether the schedule runs as many of them as there are.
   [[nodiscard]] bool runs_any_number() const;
+  // Whether a stage holds one model chunk.
+  [[nodiscard]] bool has_one_chunk() const;
 
   // The fewest replicas that need no more micro-batches each than `replicas` do. More of them make no step
   // faster: with a fixed batch the others idle.

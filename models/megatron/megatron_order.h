@@ -41,8 +41,8 @@ struct P2pOp {
   std::optional<std::int32_t> peer_stage;   // none: a no-op of either kind
 };
 
-// The ops of one kind of a stage; each follows the one before it. Recorded jobs have one stream a kind,
-// bidirectional schedules one a kind and direction.
+// The ops of one kind of a stage; each follows the one before it. Recorded jobs have one stream per kind,
+// bidirectional and V-shaped schedules one per kind and direction.
 struct P2pStream {
   std::size_t kind = 0;  // position in kP2pKinds
   std::vector<P2pOp> ops;
@@ -51,6 +51,9 @@ struct P2pStream {
 struct StageOrder {
   std::vector<OpIndex> compute;  // passes of all kinds
   std::vector<P2pStream> p2p;
+  // (pass that must wait, pass it waits for): the next position of the pipeline is on the same stage, so that
+  // activations and gradients go from one to the other without a message.
+  std::vector<std::pair<OpIndex, OpIndex>> hand_overs;
   std::vector<OpIndex> dp;               // params-all-gather and grads-reduce-scatter
   std::vector<OpIndex> reduce_scatters;  // by seq_id
   OpIndex last_compute = 0;              // the pass that ends last

@@ -20,6 +20,7 @@ class Rules {
   Result<OpGraphSpec> apply() {
     for (const StageOrder& stage : stages_) {
       run_in_order(stage.compute);
+      for (const auto& [pass, before] : stage.hand_overs) after(pass, before);
       connect_p2p(stage);
       hold_first_backward(stage);
       connect_data_parallel(stage);

@@ -2,6 +2,8 @@
 
 #include <array>
 #include <map>
+#include <optional>
+#include <tuple>
 #include <utility>
 
 namespace goodput::megatron {
@@ -33,14 +35,20 @@ class Planner {
         stage_at_[{place.pipeline, place.position}] = stage;
       }
     }
+    legs_.resize(static_cast<std::size_t>(positions_));
+    for (std::size_t i = 1; i < legs_.size(); ++i) {
+      const auto position = static_cast<std::int32_t>(i);
+      legs_[i] = legs_[i - 1] + (stage_at_[{0, position}] == stage_at_[{0, position - 1}] ? 1 : 0);
+    }
   }
 
   PlannedOps plan() && {
+    result_.passes = schedule_.all_passes(shape_);
     for (stage_ = 0; stage_ < shape_.stages; ++stage_) {
       seq_ids_.fill(0);
-      result_.passes.push_back(schedule_.passes(shape_, stage_));
       StageOrder order;
       add_passes(order);
+      add_hand_overs(order);
       add_p2p(order);
       add_data_parallel(order);
       add_tail(order);
@@ -66,33 +74,59 @@ class Planner {
   }
 
   void add_passes(StageOrder& order) {
-    for (const Pass& pass : result_.passes.back()) {
+    for (const Pass& pass : result_.passes[static_cast<std::size_t>(stage_)]) {
       order.compute.push_back(add(type_of(pass.kind), pass.chunk, pass.micro_batch));
     }
     order.last_compute = order.compute.back();
   }
 
+  // The stage of the peer of a pass, if the pipeline goes on there.
+  [[nodiscard]] std::optional<std::int32_t> peer_of(const TraceOp& pass, const P2pKind& kind) const {
+    const auto peer = stage_at_.find({pass.gmc / positions_, pass.gmc % positions_ + kind.chunk_step});
+    return peer == stage_at_.end() ? std::nullopt : std::optional(peer->second);
+  }
+
+  // Passes that get their input from a pass of the same stage.
+  void add_hand_overs(StageOrder& order) {
+    if (legs_.back() == 0) return;
+    std::map<std::tuple<OpType, std::int32_t, std::int32_t>, OpIndex> passes;
+    for (const OpIndex op : order.compute) {
+      const TraceOp& pass = result_.ops[op];
+      passes[{pass.type, pass.gmc, pass.mb_id}] = op;
+    }
+    for (const P2pKind& kind : kP2pKinds) {
+      if (!kind.is_recv) continue;
+      for (const OpIndex op : order.compute) {
+        const TraceOp& pass = result_.ops[op];
+        if (pass.type != kind.compute || peer_of(pass, kind) != stage_) continue;
+        order.hand_overs.emplace_back(op, passes.at({pass.type, pass.gmc + kind.chunk_step, pass.mb_id}));
+      }
+    }
+  }
+
+  // Messages of a leg of the pipeline follow each other; those of different legs come from different stages.
   void add_p2p(StageOrder& order) {
     for (std::size_t kind = 0; kind < kP2pKinds.size(); ++kind) {
-      std::map<std::int32_t, P2pStream> by_pipeline;
-      std::map<std::int32_t, OpIndex> previous;
+      using Leg = std::pair<std::int32_t, std::int32_t>;  // of a pipeline
+      std::map<Leg, P2pStream> by_leg;
+      std::map<Leg, OpIndex> previous;
       for (const OpIndex compute : order.compute) {
         const TraceOp pass = result_.ops[compute];
         if (pass.type != kP2pKinds[kind].compute) continue;
-        const std::int32_t pipeline = pass.gmc / positions_;
-        const auto before = previous.find(pipeline);
-        const auto peer = stage_at_.find({pipeline, pass.gmc % positions_ + kP2pKinds[kind].chunk_step});
-        if (peer != stage_at_.end() || shape_.chunks > 1) {
+        const Leg leg = {pass.gmc / positions_, legs_[static_cast<std::size_t>(pass.gmc % positions_)]};
+        const auto before = previous.find(leg);
+        const std::optional<std::int32_t> peer = peer_of(pass, kP2pKinds[kind]);
+        if ((peer && *peer != stage_) || (!peer && shape_.chunks > 1)) {
           P2pOp p2p{add(kP2pKinds[kind].type, pass.mc, pass.mb_id), compute, std::nullopt, std::nullopt};
-          if (peer != stage_at_.end()) p2p.peer_stage = peer->second;
+          p2p.peer_stage = peer;
           if (kP2pKinds[kind].is_recv && before != previous.end() && !features_.receives_ahead) {
             p2p.previous_compute = before->second;
           }
-          by_pipeline[pipeline].ops.push_back(p2p);
+          by_leg[leg].ops.push_back(p2p);
         }
-        previous[pipeline] = compute;
+        previous[leg] = compute;
       }
-      for (auto& [pipeline, stream] : by_pipeline) {
+      for (auto& [leg, stream] : by_leg) {
         stream.kind = kind;
         order.p2p.push_back(std::move(stream));
       }
@@ -147,6 +181,7 @@ class Planner {
   std::int32_t positions_;
   std::int32_t stage_ = 0;
   std::map<std::pair<std::int32_t, std::int32_t>, std::int32_t> stage_at_;  // by (pipeline, position)
+  std::vector<std::int32_t> legs_;  // by position: hand-overs within a stage before it
   std::array<std::int32_t, kNdtimelineTypeCount> seq_ids_{};
   PlannedOps result_;
 };

@@ -25,8 +25,9 @@ struct PlannedOps {
 };
 
 // Op ids are counted per stage and type in schedule order. Sends and receives at the ends of a pipeline with
-// several chunks a stage exist but have no peer, as NDTimeline records them. gmc is pipeline * positions +
-// position. REQUIRES: schedule.check(shape).
+// several chunks a stage exist but have no peer, as NDTimeline records them. Between positions on one stage
+// there is a hand-over instead of messages. gmc is pipeline * positions + position. REQUIRES:
+// schedule.check(shape).
 [[nodiscard]] PlannedOps order_from_schedule(const PipelineSchedule& schedule, const ScheduleShape& shape,
                                              const StepFeatures& features);
 

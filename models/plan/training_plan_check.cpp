@@ -139,21 +139,32 @@ Status check_tokens(const TrainingPlan& plan) {
                {.pointer = "/parallel/sequence_length"}};
 }
 
+ScheduleShape pipeline_shape(const ParallelPlan& plan) {
+  return {.stages = plan.pp,
+          .chunks = plan.vpp,
+          .micro_batches = static_cast<std::int32_t>(plan.micro_batches())};
+}
+
+// `pp 4 x vpp 2`, or `pp 4 x 2 of schedule "zb-v"`, which sets the chunks itself.
+std::string positions_text(const ParallelPlan& plan, std::int64_t positions) {
+  if (positions == std::int64_t{plan.pp} * plan.vpp) return fmt::format("pp {} x vpp {}", plan.pp, plan.vpp);
+  return fmt::format("pp {} x {} of schedule {}", plan.pp, positions / plan.pp, in_quotes(plan.schedule));
+}
+
 Status check_split(const TrainingPlan& plan, std::int64_t positions) {
   const std::vector<std::int32_t>& split = plan.parallel.layers_per_stage;
   const std::int32_t layers = plan.model.layers;
   if (split.empty()) {
     if (layers % positions == 0) return Ok{};
-    return Error{fmt::format("{} layers do not divide evenly over {} pipeline positions (pp {} x vpp {}); "
+    return Error{fmt::format("{} layers do not divide evenly over {} pipeline positions ({}); "
                              "set layers_per_stage",
-                             layers, positions, plan.parallel.pp, plan.parallel.vpp),
+                             layers, positions, positions_text(plan.parallel, positions)),
                  {.pointer = "/parallel/pp"}};
   }
   if (std::cmp_not_equal(split.size(), positions)) {
-    return Error{
-        fmt::format("must have one entry for each of the {1} pipeline positions (pp {2} x vpp {3}), not {0}",
-                    split.size(), positions, plan.parallel.pp, plan.parallel.vpp),
-        {.pointer = "/parallel/layers_per_stage"}};
+    return Error{fmt::format("must have one entry for each of the {1} pipeline positions ({2}), not {0}",
+                             split.size(), positions, positions_text(plan.parallel, positions)),
+                 {.pointer = "/parallel/layers_per_stage"}};
   }
   const std::int64_t sum = std::accumulate(split.begin(), split.end(), std::int64_t{0});
   if (sum == layers) return Ok{};
@@ -179,7 +190,7 @@ double parts_of_layer(const TrainingPlan& plan) {
 // models/step/planned_step.h makes, layer by layer.
 Status check_size(const TrainingPlan& plan, const PipelineSchedule& schedule) {
   const ParallelPlan& parallel = plan.parallel;
-  const double positions = static_cast<double>(parallel.pp) * parallel.vpp;
+  const double positions = schedule.positions(pipeline_shape(parallel));
   const double layers = static_cast<double>(plan.model.layers) + plan.model.mtp_layers;
   double passes = 2;
   if (!schedule.is_recordable()) ++passes;               // backwards in two halves
@@ -207,9 +218,7 @@ Status check_pipeline(const TrainingPlan& plan) {
                  {.pointer = "/parallel/pp"}};
   }
   GOODPUT_TRY(const PipelineSchedule* const schedule, find_schedule(parallel.schedule));
-  const ScheduleShape shape{.stages = parallel.pp,
-                            .chunks = parallel.vpp,
-                            .micro_batches = static_cast<std::int32_t>(parallel.micro_batches())};
+  const ScheduleShape shape = pipeline_shape(parallel);
   GOODPUT_TRY_STATUS(schedule->check(shape));
   GOODPUT_TRY_STATUS(check_split(plan, schedule->positions(shape)));
   return check_size(plan, *schedule);

@@ -28,7 +28,11 @@ double work_at_the_end(const ModelShape& model, double of_layer) {
 }  // namespace
 
 std::vector<std::int32_t> spread_layers(const ModelShape& model, std::int64_t sequence_length,
-                                        std::int32_t positions, std::int32_t stages) {
+                                        std::span<const std::int32_t> stages) {
+  const auto positions = static_cast<std::int32_t>(stages.size());
+  const auto stage_of = [&](std::int32_t position) {
+    return static_cast<std::size_t>(stages[static_cast<std::size_t>(position)]);
+  };
   if (positions > model.layers + 2) return {};
   double work = 0;
   for (std::int32_t layer = 0; layer < model.layers; ++layer)
@@ -36,20 +40,19 @@ std::vector<std::int32_t> spread_layers(const ModelShape& model, std::int64_t se
   const double mean = work / model.layers;
   const double at_the_end = work_at_the_end(model, mean) / mean;
   std::vector<std::int32_t> split(static_cast<std::size_t>(positions));
-  std::vector<std::int32_t> of_stage(static_cast<std::size_t>(stages));
+  std::vector<std::int32_t> of_stage(stages.size());
   for (std::int32_t given = 0; given < model.layers; ++given) {
     std::int32_t best = 0;
     std::tuple<double, std::int32_t> least{};
     for (std::int32_t position = positions - 1; position >= 0; --position) {
       const double extra = position == positions - 1 ? at_the_end : 0;
-      const std::tuple cost{split[static_cast<std::size_t>(position)] + extra,
-                            of_stage[static_cast<std::size_t>(position % stages)]};
+      const std::tuple cost{split[static_cast<std::size_t>(position)] + extra, of_stage[stage_of(position)]};
       if (position < positions - 1 && !(cost < least)) continue;
       best = position;
       least = cost;
     }
     ++split[static_cast<std::size_t>(best)];
-    ++of_stage[static_cast<std::size_t>(best % stages)];
+    ++of_stage[stage_of(best)];
   }
   const bool has_holes = positions > 2 && std::find(split.begin() + 1, split.end() - 1, 0) != split.end() - 1;
   return has_holes ? std::vector<std::int32_t>{} : split;

@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
+#include <string_view>
 #include <utility>
 
 #include "models/planner/layer_split.h"
@@ -12,6 +14,10 @@ namespace goodput {
 namespace {
 
 using Sizes = std::vector<std::int32_t>;
+
+// Schedules that a search tries only if it is asked to: 1f1b does as well as gpipe in less memory, and those
+// in a V would add half as many candidates again for software that few jobs run.
+constexpr std::array<std::string_view, 4> kOnlyIfNamed = {"gpipe", "zb-v", "v-half", "dualpipev"};
 
 Sizes ascending(Sizes values) {
   std::sort(values.begin(), values.end());
@@ -173,8 +179,9 @@ class ChoiceLister {
     if (space_.schedules.empty() ? choice_.pp == 1 : choice_.pp == 1 && is_named("1f1b"))
       return info.name == "1f1b";  // all schedules run the same passes
     if (!space_.schedules.empty()) return is_named(info.name);
-    if (info.name == "gpipe") return false;  // 1f1b does as well in less memory
-    return info.name != "dualpipe" || choice_.ep > 1;
+    const bool only_if_named =
+        std::find(kOnlyIfNamed.begin(), kOnlyIfNamed.end(), info.name) != kOnlyIfNamed.end();
+    return !only_if_named && (info.name != "dualpipe" || choice_.ep > 1);
   }
   // Of a schedule that nobody named, only what it runs.
   [[nodiscard]] bool can_run(const ScheduleInfo& info) const {
@@ -262,8 +269,11 @@ PlanMaker::PlanMaker(const TrainingPlan& base, const std::vector<PlanChoice>& ch
   for (const PlanChoice& choice : choices) {
     const std::int32_t count = positions(choice);
     if (count == 0 || base.model.layers % count == 0) continue;
-    auto& split = splits_[{count, choice.pp}];
-    if (split.empty()) split = spread_layers(base.model, base.parallel.sequence_length, count, choice.pp);
+    auto& split = splits_[pipeline_of(choice)];
+    if (!split.empty()) continue;
+    const PipelineSchedule& schedule = schedules()[static_cast<std::size_t>(choice.schedule)].schedule;
+    const ScheduleShape shape{.stages = choice.pp, .chunks = choice.vpp};
+    split = spread_layers(base.model, base.parallel.sequence_length, stages_by_position(schedule, shape));
   }
 }
 
@@ -271,7 +281,8 @@ PlanMaker::PlanMaker(const TrainingPlan& base, const std::vector<PlanChoice>& ch
 std::int32_t PlanMaker::positions(const PlanChoice& choice) const {
   if (std::int64_t{choice.pp} * choice.vpp > base_.model.layers + 2) return 0;
   const ScheduleInfo& info = schedules()[static_cast<std::size_t>(choice.schedule)];
-  return info.schedule.positions({.stages = choice.pp, .chunks = choice.vpp});
+  const std::int32_t count = info.schedule.positions({.stages = choice.pp, .chunks = choice.vpp});
+  return count > base_.model.layers + 2 ? 0 : count;
 }
 
 ParallelPlan PlanMaker::plan(const PlanChoice& choice) const {
@@ -288,7 +299,7 @@ ParallelPlan PlanMaker::plan(const PlanChoice& choice) const {
   plan.recompute = choice.recompute;
   plan.schedule = schedules()[static_cast<std::size_t>(choice.schedule)].name;
   plan.sequence_parallel = plan.sequence_parallel && plan.tp > 1;
-  const auto split = splits_.find({positions(choice), choice.pp});
+  const auto split = splits_.find(pipeline_of(choice));
   plan.layers_per_stage = split == splits_.end() ? std::vector<std::int32_t>{} : split->second;
   return plan;
 }

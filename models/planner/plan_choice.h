@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <map>
 #include <set>
-#include <utility>
+#include <tuple>
 #include <vector>
 
 #include "models/plan/training_plan.h"
@@ -47,7 +47,8 @@ struct PlanChoices {
 //   etp          as in the base plan
 //   micro_batch  divides what a replica has of the batch, up to kLongestMicroBatch tokens a GPU
 //   schedule     1f1b and zb-h1; interleaved with several chunks; dualpipe where experts are on several GPUs;
-//                each where it takes the stages and the micro-batches. Without a pipeline: 1f1b
+//                each where it takes the stages and the micro-batches. Without a pipeline: 1f1b. gpipe, zb-v,
+//                v-half and dualpipev only if `space` names them
 //   vpp          of interleaved: divides the layers of a stage; where stages have no equal number of them,
 //                would take at most a twentieth more layers to fill all positions
 //   recompute    all that differ for the model
@@ -72,10 +73,12 @@ class PlanMaker {
   [[nodiscard]] ParallelPlan plan(const PlanChoice& choice) const;
 
  private:
+  using Pipeline = std::tuple<std::int16_t, std::int32_t, std::int32_t>;  // schedule, pp, vpp
+  static Pipeline pipeline_of(const PlanChoice& choice) { return {choice.schedule, choice.pp, choice.vpp}; }
   [[nodiscard]] std::int32_t positions(const PlanChoice& choice) const;
 
   const TrainingPlan& base_;
-  std::map<std::pair<std::int32_t, std::int32_t>, std::vector<std::int32_t>> splits_;  // by positions, stages
+  std::map<Pipeline, std::vector<std::int32_t>> splits_;  // where positions do not divide the layers
 };
 
 }  // namespace goodput

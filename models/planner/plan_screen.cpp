@@ -19,6 +19,15 @@ constexpr std::array kRejectedFields = {
     RejectedField{"/parallel/vpp", Rejection::kChunks},
 };
 
+// One for every position of the pipeline, at least.
+bool has_layers(const TrainingPlan& plan) {
+  const ParallelPlan& parallel = plan.parallel;
+  if (std::int64_t{parallel.pp} * parallel.vpp > plan.model.layers) return false;
+  const auto schedule = find_schedule(parallel.schedule);
+  const ScheduleShape shape{.stages = parallel.pp, .chunks = parallel.vpp};
+  return !schedule || (*schedule)->positions(shape) <= plan.model.layers;
+}
+
 std::optional<Rejection> rejection_at(const TrainingPlan& plan, std::string_view pointer) {
   const ParallelPlan& parallel = plan.parallel;
   for (const RejectedField& field : kRejectedFields) {
@@ -29,8 +38,7 @@ std::optional<Rejection> rejection_at(const TrainingPlan& plan, std::string_view
     if (parallel.sequence_length % shards != 0) return Rejection::kSequence;
   }
   if (pointer == "/parallel/pp") {
-    const bool has_layers = std::int64_t{parallel.pp} * parallel.vpp <= plan.model.layers;
-    return has_layers ? Rejection::kStages : Rejection::kLayers;
+    return has_layers(plan) ? Rejection::kStages : Rejection::kLayers;
   }
   if (pointer == "/parallel/global_batch") {
     const std::int64_t at_once = std::int64_t{parallel.dp} * parallel.micro_batch;

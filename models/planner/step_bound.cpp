@@ -38,8 +38,9 @@ struct StepBound::Times {
 StepBound::StepBound(const PipelineSchedule& schedule, const ScheduleShape& shape)
     : layout_(schedule, shape) {
   place_of_.resize(static_cast<std::size_t>(shape.stages) * static_cast<std::size_t>(schedule.chunks(shape)));
+  const std::vector<std::vector<Pass>> passes = schedule.all_passes(shape);
   for (std::int32_t stage = 0; stage < shape.stages; ++stage) {
-    stages_.push_back(stage_of(schedule, shape, stage));
+    stages_.push_back(stage_of(schedule, shape, stage, passes[static_cast<std::size_t>(stage)]));
     const std::vector<Chunk>& chunks = stages_.back().chunks;
     for (std::size_t i = 0; i < chunks.size(); ++i)
       place_of_[index(chunks[i])] = {static_cast<std::size_t>(stage), i};
@@ -47,13 +48,12 @@ StepBound::StepBound(const PipelineSchedule& schedule, const ScheduleShape& shap
 }
 
 StepBound::Stage StepBound::stage_of(const PipelineSchedule& schedule, const ScheduleShape& shape,
-                                     std::int32_t number) const {
+                                     std::int32_t number, const std::vector<Pass>& passes) const {
   Stage stage;
   for (std::int32_t i = 0; i < schedule.chunks(shape); ++i) {
     const ChunkPlace place = schedule.place(shape, number, i);
     stage.chunks.push_back({place.pipeline, place.position, layout_.entry_of(Pass{}, place.position)});
   }
-  const std::vector<Pass> passes = schedule.passes(shape, number);
   const auto chunk_of = [&](std::size_t pass) -> Chunk& {
     return stage.chunks[static_cast<std::size_t>(passes[pass].chunk)];
   };

@@ -56,7 +56,7 @@ class StepBound {
   struct Times;
 
   [[nodiscard]] Stage stage_of(const PipelineSchedule& schedule, const ScheduleShape& shape,
-                               std::int32_t stage) const;
+                               std::int32_t stage, const std::vector<Pass>& passes) const;
   void find_first_forwards(Times& times, const megatron::StepFeatures& features) const;
   void find_backwards(Times& times) const;
   [[nodiscard]] double reductions_end(std::size_t stage, const Times& times,

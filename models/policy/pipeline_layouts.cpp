@@ -21,7 +21,8 @@ constexpr double kSurelyShortS = 2e5;
 // Of micro-batches, over stages with one chunk of the model each: pipelines share them out as they come.
 bool runs_any_number(ParallelPlan plan) {
   plan.vpp = 1;
-  return StepBatch(plan, BatchRule::kPerReplica).runs_any_number();
+  const StepBatch batch(plan, BatchRule::kPerReplica);
+  return batch.has_one_chunk() && batch.runs_any_number();
 }
 
 }  // namespace

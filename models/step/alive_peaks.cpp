@@ -76,8 +76,8 @@ AlivePeaks alive_peaks(const std::vector<Pass>& passes, std::size_t chunks) {
 std::vector<AlivePeaks> alive_peaks(const PipelineSchedule& schedule, const ScheduleShape& shape) {
   std::vector<AlivePeaks> peaks;
   const auto chunks = static_cast<std::size_t>(schedule.chunks(shape));
-  for (std::int32_t stage = 0; stage < shape.stages; ++stage)
-    peaks.push_back(alive_peaks(schedule.passes(shape, stage), chunks));
+  for (const std::vector<Pass>& passes : schedule.all_passes(shape))
+    peaks.push_back(alive_peaks(passes, chunks));
   return peaks;
 }
 

@@ -71,11 +71,12 @@ double embedding_parameters(const TrainingPlan& plan) {
 }
 
 GpuParameters parameters_at(const TrainingPlan& plan, ExpertSlots slots,
-                            const std::vector<LayerRange>& layers, std::int32_t position) {
+                            const std::vector<LayerRange>& layers, std::int32_t position, PipelineEnds ends) {
   GpuParameters held = parameters_of(plan, slots, layers[static_cast<std::size_t>(position)]);
   const bool is_last = static_cast<std::size_t>(position) + 1 == layers.size();
   if (position == 0) held.dense += embedding_parameters(plan);
-  if (is_last && !(position == 0 && plan.model.tied_head)) {
+  const bool has_embedding = position == 0 || ends == PipelineEnds::kTogether;
+  if (is_last && !(has_embedding && plan.model.tied_head)) {
     held.dense += BlockScope{plan.model, plan.parallel}.vocab_rows() * plan.model.hidden;
   }
   return held;

@@ -29,9 +29,11 @@ struct GpuParameters {
 };
 
 [[nodiscard]] GpuParameters parameters_of(const TrainingPlan& plan, ExpertSlots slots, LayerRange range);
-// With the embedding at the first position and the output projection at the last.
+// With the embedding at the first position and the output projection at the last. If both are on one stage, a
+// tied weight is held once, at the first position.
 [[nodiscard]] GpuParameters parameters_at(const TrainingPlan& plan, ExpertSlots slots,
-                                          const std::vector<LayerRange>& layers, std::int32_t position);
+                                          const std::vector<LayerRange>& layers, std::int32_t position,
+                                          PipelineEnds ends = PipelineEnds::kApart);
 
 // GPUs that hold the same dense parameters: dp * cp, twice that where the pipeline runs in both directions
 // and every layer has a copy on another stage.

@@ -214,7 +214,7 @@ class MemoryEstimator {
   [[nodiscard]] ChunkMemory chunk_at(std::int32_t position, const LayerActivations& activations) const {
     const ParallelPlan& parallel = plan_.parallel;
     ChunkMemory chunk;
-    chunk.held = parameters_at(plan_, slots_, layers_, position);
+    chunk.held = parameters_at(plan_, slots_, layers_, position, pipeline_ends(schedule_, shape_));
     const LayerRange range = layers_[static_cast<std::size_t>(position)];
     for (std::int32_t layer = range.first; layer < range.first + range.count; ++layer) {
       chunk.activations += activations.bytes(layer);

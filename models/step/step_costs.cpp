@@ -51,7 +51,7 @@ class Pricer {
     pricer_.add(blocks.priced_s(), blocks.tier());
     result_.ranks = blocks.ranks();
     for (std::int32_t position = 0; position < positions(); ++position)
-      held_.push_back(parameters_at(plan, routing.slots, layers_, position));
+      held_.push_back(parameters_at(plan, routing.slots, layers_, position, pipeline_ends(schedule, shape_)));
   }
 
   StepCosts price() && {
@@ -68,7 +68,7 @@ class Pricer {
     }
     price_sends();
     for (std::int32_t stage = 0; stage < shape_.stages; ++stage) result_.stages.push_back(price_stage(stage));
-    if (plan_.model.tied_head && shape_.stages > 1) {
+    if (plan_.model.tied_head && pipeline_ends(schedule_, shape_) == PipelineEnds::kApart) {
       result_.embedding_reduction = collective(
           {Collective::kAllReduce, work_.scope().vocab_rows() * plan_.model.hidden * gradient_bytes(),
            between(0, shape_.stages - 1)});
@@ -243,15 +243,16 @@ class Pricer {
   }
 
   // Tensor-parallel peers hold the same activations: between nodes each sends its share of them (Megatron-LM,
-  // scatter-gather optimization).
+  // scatter-gather optimization). Within a stage nothing is sent.
   void price_sends() {
+    const std::vector<std::int32_t> stages = stages_by_position(schedule_, shape_);
     const double bytes = plan_.parallel.number_bytes() * work_.scope().norm_tokens() * plan_.model.hidden;
     const bool has_copies = !plan_.parallel.sequence_parallel;
-    for (std::int32_t position = 0; position + 1 < positions(); ++position) {
-      const GpuGroup pair = between(position % shape_.stages, (position + 1) % shape_.stages);
+    for (std::size_t position = 0; position + 1 < stages.size(); ++position) {
+      if (stages[position] == stages[position + 1]) continue;
+      const GpuGroup pair = between(stages[position], stages[position + 1]);
       const double shares = has_copies && pair.nodes() > 1 ? plan_.parallel.tp : 1;
-      result_.chunks[static_cast<std::size_t>(position)].send_onward =
-          collective({Collective::kSendRecv, bytes / shares, pair});
+      result_.chunks[position].send_onward = collective({Collective::kSendRecv, bytes / shares, pair});
     }
   }
 

@@ -155,7 +155,8 @@ megatron::StepFeatures step_features(const TrainingPlan& plan, const PipelineSch
   features.gathers_params = is_replicated && parallel.zero >= 1;
   features.reduces_gradients = is_replicated;
   features.overlaps_reduction = is_replicated && parallel.overlap_grad_reduce;
-  features.reduces_embedding = plan.model.tied_head && parallel.pp > 1;
+  features.reduces_embedding =
+      plan.model.tied_head && pipeline_ends(schedule, schedule_shape(parallel)) == PipelineEnds::kApart;
   features.receives_ahead = parallel.overlap_p2p;
   return features;
 }

@@ -28,8 +28,9 @@ std::vector<TurnPart> turn_parts_of(const std::vector<PartCost>& parts) {
 
 StepLayout::StepLayout(const PipelineSchedule& schedule, const ScheduleShape& shape)
     : stages_(shape.stages), positions_(schedule.positions(shape)) {
+  const std::vector<std::vector<Pass>> all = schedule.all_passes(shape);
   for (std::int32_t stage = 0; stage < shape.stages; ++stage) {
-    const std::vector<Pass> passes = schedule.passes(shape, stage);
+    const std::vector<Pass>& passes = all[static_cast<std::size_t>(stage)];
     for (std::size_t i = 0; i < passes.size(); ++i) {
       if (!passes[i].overlaps_next) continue;
       const std::int32_t forward = schedule.place(shape, stage, passes[i].chunk).position;

@@ -1,7 +1,7 @@
 // What a step costs as one vector of numbers: the same entries for all plans of a pipeline shape.
 //
-// Passes are whole, but where two run in turn layer by layer (DualPipe): there a pair has the longest paths
-// through both, so that nothing is lost.
+// Passes are whole, but where two run in turn layer by layer (DualPipe, DualPipeV): there a pair has the
+// longest paths through both, so that nothing is lost.
 #pragma once
 
 #include <cstddef>
