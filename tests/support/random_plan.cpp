@@ -147,7 +147,9 @@ TrainingPlan random_plan(std::uint64_t seed) {
     plan.parallel = random_parallelism(random);
     plan.parallel.zero_instances = one_of(instances, std::array{1, 1, 2, 4});
     const std::int32_t per_position = one_of(random, std::array{1, 2});
-    plan.model = random_model(random, plan.parallel.pp * plan.parallel.vpp * per_position);
+    const PipelineSchedule& schedule = **find_schedule(plan.parallel.schedule);
+    const std::int32_t positions = schedule.positions({plan.parallel.pp, plan.parallel.vpp});
+    plan.model = random_model(random, positions * per_position);
     plan.cluster.gpus_per_node = one_of(random, std::array{2, 8});
     if (plan.model.moe) {
       const std::int32_t replicas = plan.parallel.dp * plan.parallel.cp;

@@ -59,6 +59,15 @@ TEST_CASE("step batch: a schedule gets a number of micro-batches that it can run
   CHECK(dualpipe.micro_batches(4) == 10);  // 9: even
   CHECK(dualpipe.micro_batches(12) == 8);  // 3: twice the stages at least
   CHECK(dualpipe.fewest_replicas(12) == 5);
+  CHECK_FALSE(dualpipe.has_one_chunk());
+  CHECK_FALSE(interleaved.has_one_chunk());
+  const StepBatch in_v(pipelined("zb-v", 4, 1, 4, 36), BatchRule::kFixed);
+  CHECK(in_v.runs_any_number());
+  CHECK_FALSE(in_v.has_one_chunk());
+  CHECK(StepBatch(pipelined("1f1b", 4, 1, 4, 36), BatchRule::kFixed).has_one_chunk());
+  const StepBatch dualpipev(pipelined("dualpipev", 4, 1, 4, 36), BatchRule::kFixed);
+  CHECK(dualpipev.micro_batches(4) == 9);
+  CHECK(dualpipev.micro_batches(12) == 8);  // 3: twice the stages at least
 }
 
 TEST_CASE("step batch: per replica it grows and shrinks with them") {

@@ -336,6 +336,26 @@ TEST_CASE("plan: the schedule has its say, and fewer micro-batches than stages a
         }).starts_with("/parallel/global_batch: "));
 }
 
+TEST_CASE("plan: schedules in a V have two positions per stage") {
+  const auto in_v = [](TrainingPlan& p, std::vector<std::int32_t> split) {
+    p.parallel.schedule = "zb-v";
+    p.parallel.layers_per_stage = std::move(split);
+  };
+  CHECK(problem([&](TrainingPlan& p) { in_v(p, {}); }).empty());  // 12 layers on 2 stages
+  CHECK(problem([&](TrainingPlan& p) { in_v(p, {4, 3, 3, 2}); }).empty());
+  CHECK(problem([&](TrainingPlan& p) {
+          in_v(p, {6, 6});
+        }) ==
+        "/parallel/layers_per_stage: must have one entry for each of the 4 pipeline positions (pp 2 x 2 of "
+        "schedule \"zb-v\"), not 2");
+  CHECK(problem([&](TrainingPlan& p) {
+          in_v(p, {});
+          p.model.layers = 14;
+        }) ==
+        "/parallel/pp: 14 layers do not divide evenly over 4 pipeline positions (pp 2 x 2 of schedule "
+        "\"zb-v\"); set layers_per_stage");
+}
+
 TEST_CASE("plan: instances that ZeRO shards within are whole replicas, and whole expert-parallel groups") {
   const auto sharded = [](TrainingPlan& p, std::int32_t instances) {
     p.parallel.pp = 1;

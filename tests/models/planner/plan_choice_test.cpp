@@ -160,6 +160,9 @@ TEST_CASE(
   CHECK(schedules_chosen(choices_of(base, 16, space)) == Names{"1f1b", "interleaved", "zb-h1", "dualpipe"});
   space.ep = {1};  // no experts far away whose traffic DualPipe could hide
   CHECK(schedules_chosen(choices_of(base, 16, space)) == Names{"1f1b", "interleaved", "zb-h1"});
+  space.schedules = {"zb-v", "v-half", "dualpipev"};  // only if they are named
+  CHECK(schedules_chosen(choices_of(base, 16, space)) == Names{"zb-v", "v-half", "dualpipev"});
+  space.schedules = {};
   base.parallel.global_batch = 8;  // two micro-batches: no multiple of the stages
   CHECK(schedules_chosen(choices_of(base, 16, space)) == Names{"1f1b", "zb-h1"});
   space.pp = {1};

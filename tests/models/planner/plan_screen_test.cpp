@@ -50,6 +50,10 @@ TEST_CASE("plan screen: every broken rule has its phrase") {
   CHECK(phrase_after([](TrainingPlan& plan) { plan.parallel.micro_batch = 3; }) ==
         "global batch is not a multiple of dp x micro_batch");
   CHECK(phrase_after([](TrainingPlan& plan) { plan.parallel.pp = 16; }) == "too few layers for pp x vpp");
+  CHECK(phrase_after([](TrainingPlan& plan) {  // 16 positions, 8 layers
+          plan.parallel.schedule = "zb-v";
+          plan.parallel.pp = 8;
+        }) == "too few layers for pp x vpp");
   CHECK(phrase_after([](TrainingPlan& plan) { plan.parallel.vpp = 2; }) == "vpp does not suit the schedule");
 }
 

@@ -118,6 +118,10 @@ TEST_CASE("fixed batch: what the pipelines of oobleck do not take over from the 
   const PolicyCase dualpipe("oobleck", "{}", job_of(plan));
   CHECK(dualpipe.prepared().warnings() ==
         std::vector<std::string>{"the policy's pipelines run 1f1b, not the plan's schedule \"dualpipe\""});
+  plan.parallel.schedule = "zb-v";  // runs any number of micro-batches, but on two chunks per stage
+  plan.parallel.layers_per_stage = {2, 2, 2, 2, 1, 1, 1, 1};
+  CHECK(PolicyCase("oobleck", "{}", job_of(plan)).prepared().warnings().front() ==
+        "the policy's pipelines run 1f1b, not the plan's schedule \"zb-v\"");
   plan.parallel.schedule = "1f1b";
   plan.parallel.layers_per_stage = {4, 3, 3, 2};
   CHECK(PolicyCase("oobleck", "{}", job_of(plan)).prepared().warnings() ==

@@ -7,67 +7,15 @@
 #include <set>
 #include <tuple>
 
-#include "models/megatron/megatron_rules.h"
-#include "models/megatron/schedule_order.h"
 #include "sim/base/random.h"
-#include "sim/engine/timing.h"
+#include "tests/support/schedule_times.h"
 
 namespace goodput {
 namespace {
 
-// Durations of passes of a whole stage; everything else takes no time.
-struct PassTimes {
-  double forward = 1;
-  double backward = 1;  // of activations
-  double weight = 1;
-};
-
-const PipelineSchedule& schedule_named(std::string_view name) {
-  const auto found = find_schedule(name);
-  REQUIRE(found);
-  return **found;
-}
-
-class ByType final : public OpValues {
- public:
-  ByType(std::vector<double> values) : values_(std::move(values)) {}  // NOLINT(google-explicit-constructor)
-  [[nodiscard]] lanes::Values value(OpId op, std::span<double> /*scratch*/) const override {
-    return {nullptr, values_[op]};
-  }
-
- private:
-  std::vector<double> values_;
-};
-
-// When the last op ends, by longest paths over the graph that Megatron's rules make of the schedule.
-double step_time(const PipelineSchedule& schedule, const ScheduleShape& shape, const PassTimes& times) {
-  REQUIRE(schedule.check(shape));
-  const megatron::PlannedOps planned = megatron::order_from_schedule(schedule, shape, {});
-  const auto spec = megatron::connect(planned.ops, planned.stages);
-  REQUIRE(spec);
-  const auto graph = OpGraph::build(*spec, [&](std::uint32_t op) { return planned.ops[op].name(); });
-  REQUIRE_MESSAGE(graph, (graph ? "" : graph.error().message()));
-  std::map<std::uint32_t, double> pass_time;
-  for (std::size_t stage = 0; stage < planned.stages.size(); ++stage) {
-    for (std::size_t i = 0; i < planned.passes[stage].size(); ++i) {
-      const Pass& pass = planned.passes[stage][i];
-      double time = times.forward;
-      if (pass.kind == Pass::Kind::kBackward) {
-        time = pass.splits_weight ? times.backward : times.backward + times.weight;
-      } else if (pass.kind == Pass::Kind::kBackwardWeight) {
-        time = times.weight;
-      }
-      pass_time[planned.stages[stage].compute[i]] = time / shape.chunks;
-    }
-  }
-  std::vector<double> values;
-  for (const std::uint32_t op : graph->caller_index()) {
-    values.push_back(pass_time.contains(op) ? pass_time[op] : 0);
-  }
-  TimingEngine timing(*graph, {1, 1}, {}, TimingEngine::Keep::kStepTimes);
-  timing.propagate(ByType(values));
-  return timing.spans()[0];
-}
+using testing::PassTimes;
+using testing::schedule_named;
+using testing::step_time;
 
 constexpr PassTimes kTimes = {10, 12, 8};
 constexpr double kAll = 30;
@@ -204,13 +152,22 @@ TEST_CASE("schedules: what one cannot run is refused by the field that causes it
   CHECK(refusal("dualpipe", {4, 1, 6}) ==
         "/parallel/global_batch: 6 micro-batches per replica, but schedule \"dualpipe\" needs an even number "
         "of at least 8, twice the stages");
+  for (const std::string_view name : {"zb-v", "v-half", "dualpipev"}) {
+    CHECK(refusal(name, {4, 2, 8}) ==
+          fmt::format(
+              "/parallel/vpp: 2 chunks per stage, but schedule \"{}\" sets the chunks itself; use vpp 1",
+              name));
+  }
+  CHECK(refusal("dualpipev", {4, 1, 7}) ==
+        "/parallel/global_batch: 7 micro-batches per replica, but schedule \"dualpipev\" needs at least 8, "
+        "twice the stages");
   const auto unknown = find_schedule("1f1d");
   REQUIRE(!unknown);
   CHECK(unknown.error().message() ==
         "/parallel/schedule: unknown schedule \"1f1d\"; did you mean \"1f1b\"?; known: gpipe, 1f1b, "
         "interleaved, "
         "zb-h1, "
-        "dualpipe");
+        "dualpipe, zb-v, v-half, dualpipev");
 }
 
 }  // namespace goodput

@@ -96,6 +96,48 @@ TEST_CASE("memory: 1F1B keeps p - s micro-batches alive, GPipe all, ZB-H1 no mor
   }
 }
 
+TEST_CASE("memory: in a V a tied weight is held once, and stage 0 has the logits") {
+  // 8 layers on 2 stages: both have 4, as two chunks of 2. Stage 0 has the table of vocab x hidden once if
+  // the head is tied to it and twice if not; 1F1B has one on each end either way.
+  TrainingPlan plan = small_plan();
+  plan.parallel.pp = 2;
+  plan.model.vocab = 128 * 400;
+  const auto weights = [&](const char* schedule, bool tied, std::size_t stage) {
+    plan.parallel.schedule = schedule;
+    plan.model.tied_head = tied;
+    return memory_of(plan).stages[stage].weights.value;
+  };
+  const std::int64_t table = std::int64_t{2} * plan.model.vocab * plan.model.hidden;
+  for (const char* schedule : {"zb-v", "v-half", "dualpipev"}) {
+    CAPTURE(schedule);
+    const std::int64_t layers = weights(schedule, true, 1);
+    CHECK(weights(schedule, true, 0) == layers + table);
+    CHECK(weights(schedule, false, 0) == layers + 2 * table);
+    CHECK(weights(schedule, false, 1) == layers);
+    CHECK(weights("1f1b", true, 0) == layers + table);
+    CHECK(weights("1f1b", true, 1) == layers + table);
+    plan.parallel.schedule = schedule;
+    CHECK(memory_of(plan).stages[0].working > Bytes{});
+    CHECK(memory_of(plan).stages[1].working == Bytes{});
+  }
+}
+
+TEST_CASE("memory: ZB-V keeps as many activations as the first stage of 1F1B, V-half (p+2)/2p of them") {
+  TrainingPlan plan = small_plan();
+  plan.parallel.pp = 4;
+  plan.parallel.global_batch = 16;
+  const auto activations = [&](const char* schedule) {
+    plan.parallel.schedule = schedule;
+    std::vector<std::int64_t> by_stage;
+    for (const StageMemory& stage : memory_of(plan).stages) by_stage.push_back(stage.activations.value);
+    return *std::max_element(by_stage.begin(), by_stage.end());
+  };
+  const std::int64_t one = activations("1f1b") / 4;  // micro-batch of a stage; stage 0 has p alive
+  CHECK(activations("zb-v") == 4 * one);
+  CHECK(activations("v-half") == 3 * one);
+  CHECK(2 * activations("dualpipev") == 9 * one);  // 2p + 1 chunks
+}
+
 TEST_CASE("memory: the verdict names the fullest stage and what fills it, largest first") {
   TrainingPlan plan = small_plan();
   plan.cluster.gpu.memory = Bytes{std::int64_t{2} << 30};

@@ -42,6 +42,16 @@ class FlatCost final : public CostModel {
   double collective_;
 };
 
+// Layers of two passes run in turn.
+bool runs_in_turn(const TrainingPlan& plan) {
+  return plan.parallel.schedule == "dualpipe" || plan.parallel.schedule == "dualpipev";
+}
+
+bool splits_weights(const TrainingPlan& plan) {
+  const std::string& name = plan.parallel.schedule;
+  return name == "zb-h1" || name == "zb-v" || name == "v-half";
+}
+
 std::vector<double> sum_by_label(const PlannedStep& step, const std::string& label) {
   std::vector<double> values;
   for (OpId op = 0; op < step.ops.size(); ++op) {
@@ -57,12 +67,12 @@ TEST_CASE("planned step: whole passes and passes layer by layer take the same ti
   int compared = 0;
   for (std::uint64_t seed = 0; seed < 400; ++seed) {
     const TrainingPlan plan = random_plan(seed);
-    if (plan.parallel.schedule == "dualpipe") continue;  // layers of two passes run in turn
+    if (runs_in_turn(plan)) continue;
     const SimDuration by_op = step_time(build(plan, Granularity::kOps));
     const SimDuration by_layer = step_time(build(plan, Granularity::kLayers));
     // Gradients of weights meet nobody: ranks with less to do get ahead there, which whole passes do not
     // show.
-    const bool gets_ahead = plan.parallel.schedule == "zb-h1" && plan.expert_load.skew > 0;
+    const bool gets_ahead = splits_weights(plan) && plan.expert_load.skew > 0;
     CHECK_MESSAGE(
         (gets_ahead ? by_op >= by_layer : by_op == by_layer),
         fmt::format("seed {} {}: {} against {}", seed, to_string(plan), by_op.count(), by_layer.count()));
@@ -76,7 +86,7 @@ TEST_CASE(
   int compared = 0;
   for (std::uint64_t seed = 0; seed < 400; ++seed) {
     const TrainingPlan plan = random_plan(seed);
-    if (plan.parallel.schedule != "dualpipe" || plan.parallel.ep == 1) continue;
+    if (!runs_in_turn(plan) || plan.parallel.ep == 1) continue;
     const SimDuration by_op = step_time(build(plan, Granularity::kOps));
     const SimDuration by_layer = step_time(build(plan, Granularity::kLayers));
     // Parts take turns in an order chosen for the slowest rank. If loads differ, other ranks may wait.
@@ -245,6 +255,33 @@ TEST_CASE("planned step: both directions of DualPipe reduce the gradients of the
   CHECK(reduction("dualpipe").size() == 4);  // two
   // A ring over 8 GPUs instead of 4: 2 (7/8) of the bytes instead of 2 (3/4), and more steps.
   CHECK(reduction("dualpipe")[0] > 7.0 / 6 * reduction("1f1b")[0]);
+}
+
+TEST_CASE("planned step: in a V stage 0 has embedding and head, so tied weights need no reduction") {
+  TrainingPlan plan = small_plan();
+  plan.parallel.pp = 2;
+  for (const char* schedule : {"zb-v", "v-half", "dualpipev"}) {
+    CAPTURE(schedule);
+    for (const bool tied : {false, true}) {
+      plan.model.tied_head = tied;
+      plan.parallel.schedule = schedule;
+      CHECK(sum_by_label(build(plan, Granularity::kOps), "embedding-grads-all-reduce").empty());
+      plan.parallel.schedule = "1f1b";
+      CHECK(sum_by_label(build(plan, Granularity::kOps), "embedding-grads-all-reduce").size() ==
+            (tied ? 2 : 0));
+    }
+  }
+}
+
+TEST_CASE("planned step: in a V a message goes over each of the p-1 boundaries between stages twice") {
+  TrainingPlan plan = small_plan();
+  plan.parallel.pp = 4;
+  plan.parallel.schedule = "zb-v";
+  plan.parallel.global_batch = 8;  // micro-batches
+  const auto step = build_planned_step(plan, FlatCost(1e-6, 5e-6), Granularity::kOps, 0);
+  REQUIRE(step);
+  CHECK(sum_by_label(*step, "forward-send") == std::vector<double>(8 * 2 * 3, 5000));
+  CHECK(sum_by_label(*step, "backward-recv") == std::vector<double>(8 * 2 * 3, 5000));
 }
 
 TEST_CASE("planned step: ops are named after their pass, part and layer") {

@@ -117,7 +117,7 @@ TEST_CASE(
 TEST_CASE("synthetic trace: whatif finds the graph of every recordable plan") {
   // synthesize() compares the graphs itself and fails where they differ.
   int traces = 0;
-  for (std::uint64_t seed = 0; seed < 120; ++seed) {
+  for (std::uint64_t seed = 0; seed < 200; ++seed) {  // three of eight schedules are recordable
     TrainingPlan plan = testing::random_plan(seed);
     plan.parallel.overlap_p2p = false;
     CAPTURE(seed);

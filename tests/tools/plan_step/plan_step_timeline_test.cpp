@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "models/cost/cost_models.h"
+#include "models/schedule/schedule.h"
 #include "models/step/planned_step.h"
 #include "models/step/step_report.h"
 #include "sim/base/json.h"
@@ -32,7 +33,8 @@ TrainingPlan small_moe(const std::string& schedule) {
   plan.parallel.pp = 2;
   plan.parallel.global_batch = 24;
   plan.parallel.schedule = schedule;
-  plan.parallel.layers_per_stage = {4, 2};
+  const bool has_chunks = (*find_schedule(schedule))->positions({2, 1, 4}) == 4;
+  plan.parallel.layers_per_stage = has_chunks ? std::vector{2, 1, 1, 2} : std::vector{4, 2};
   plan.expert_load.skew = 0.8;
   return plan;
 }
@@ -109,7 +111,7 @@ TEST_CASE("plan-step timeline: shipped plans, as ops and as layers" * doctest::t
 }
 
 TEST_CASE("plan-step timeline: a process an expert rank where loads differ, under every kind of schedule") {
-  for (const char* schedule : {"1f1b", "gpipe", "zb-h1", "dualpipe"}) {
+  for (const char* schedule : {"1f1b", "gpipe", "zb-h1", "dualpipe", "zb-v", "v-half", "dualpipev"}) {
     INFO(schedule);
     const PlannedStep step = built(small_moe(schedule), Granularity::kLayers);
     CHECK(step.lanes.lanes() == 4);
@@ -137,10 +139,11 @@ TEST_CASE("plan-step timeline: computation and the communication within passes h
 
 // What a stage without layers runs is nothing, in no time.
 TEST_CASE("plan-step: stages without layers are legal under every schedule" * doctest::test_suite("slow")) {
-  for (const char* schedule : {"1f1b", "gpipe", "zb-h1", "dualpipe"}) {
-    for (const std::vector<std::int32_t>& split : {std::vector{0, 6}, std::vector{6, 0}}) {
+  for (const char* schedule : {"1f1b", "gpipe", "zb-h1", "dualpipe", "zb-v", "v-half", "dualpipev"}) {
+    for (std::vector<std::int32_t> split : {std::vector{0, 6}, std::vector{6, 0}}) {
       INFO(schedule);
       TrainingPlan plan = small_moe(schedule);
+      if ((*find_schedule(schedule))->positions({2, 1, 4}) == 4) split.insert(split.begin() + 1, 2, 0);
       plan.parallel.layers_per_stage = split;
       check_timeline(built(plan, Granularity::kLayers));
       CHECK(built(plan, Granularity::kOps).ops.size() > 0);
