@@ -176,7 +176,7 @@ TEST_CASE("synth recovery: the worker or stage that was injected is the worst" *
 
 TEST_CASE("synth recovery: plans of all shapes, priced by a cost model, give their slowdown back") {
   Recovery recovery;
-  for (std::uint64_t seed = 0; seed < 60; ++seed) {
+  for (std::uint64_t seed = 0; seed < 100; ++seed) {  // three of eight schedules are recordable
     TrainingPlan plan = testing::random_plan(seed);
     plan.parallel.overlap_p2p = false;
     const auto cost = make_cost_model(cost_inputs(plan));
