@@ -20,31 +20,6 @@ __extension__ using Wide = unsigned __int128;
 
 constexpr std::int64_t kMaxSlots = std::int64_t{1} << 20;
 
-Status check_request(std::span<const std::int64_t> loads, const SlotGrid& grid, std::int32_t min_replicas) {
-  if (loads.empty()) return Error{"there are no experts; give the load of at least one"};
-  if (grid.nodes < 1) return Error{fmt::format("the number of nodes must be 1 or more, not {}", grid.nodes)};
-  if (grid.slots < 1) return Error{fmt::format("slots per node must be 1 or more, not {}", grid.slots)};
-  if (grid.total() > kMaxSlots) {
-    return Error{fmt::format("{} nodes x {} slots are {} slots, but at most {} are supported", grid.nodes,
-                             grid.slots, grid.total(), kMaxSlots)};
-  }
-  if (grid.total() < static_cast<std::int64_t>(loads.size())) {
-    return Error{fmt::format("{} experts do not fit on {} nodes x {} slots: not trainable on these nodes",
-                             loads.size(), grid.nodes, grid.slots)};
-  }
-  if (min_replicas < 1) return Error{fmt::format("min replicas must be 1 or more, not {}", min_replicas)};
-  std::int64_t sum = 0;
-  for (std::size_t e = 0; e < loads.size(); ++e) {
-    if (loads[e] < 0)
-      return Error{fmt::format("the load of expert {} must be 0 or more, not {}", e, loads[e])};
-    if (loads[e] > std::numeric_limits<std::int64_t>::max() - sum) {
-      return Error{"the loads add up to 2^63 or more"};
-    }
-    sum += loads[e];
-  }
-  return Ok{};
-}
-
 std::vector<std::int32_t> experts_by_load(std::span<const std::int64_t> loads) {
   std::vector<std::int32_t> order(loads.size());
   std::iota(order.begin(), order.end(), 0);
@@ -116,9 +91,35 @@ std::vector<std::int32_t> eplb_replicas(std::span<const std::int64_t> ascending,
 
 }  // namespace
 
+Status check_allocation(std::span<const std::int64_t> loads, const SlotGrid& grid,
+                        std::int32_t min_replicas) {
+  if (loads.empty()) return Error{"there are no experts; give the load of at least one"};
+  if (grid.nodes < 1) return Error{fmt::format("the number of nodes must be 1 or more, not {}", grid.nodes)};
+  if (grid.slots < 1) return Error{fmt::format("slots per node must be 1 or more, not {}", grid.slots)};
+  if (grid.total() > kMaxSlots) {
+    return Error{fmt::format("{} nodes x {} slots are {} slots, but at most {} are supported", grid.nodes,
+                             grid.slots, grid.total(), kMaxSlots)};
+  }
+  if (grid.total() < static_cast<std::int64_t>(loads.size())) {
+    return Error{fmt::format("{} experts do not fit on {} nodes x {} slots: not trainable on these nodes",
+                             loads.size(), grid.nodes, grid.slots)};
+  }
+  if (min_replicas < 1) return Error{fmt::format("min replicas must be 1 or more, not {}", min_replicas)};
+  std::int64_t sum = 0;
+  for (std::size_t e = 0; e < loads.size(); ++e) {
+    if (loads[e] < 0)
+      return Error{fmt::format("the load of expert {} must be 0 or more, not {}", e, loads[e])};
+    if (loads[e] > std::numeric_limits<std::int64_t>::max() - sum) {
+      return Error{"the loads add up to 2^63 or more"};
+    }
+    sum += loads[e];
+  }
+  return Ok{};
+}
+
 Result<ReplicaCounts> allocate_replicas(Allocation allocation, std::span<const std::int64_t> loads,
                                         const SlotGrid& grid, std::int32_t min_replicas) {
-  GOODPUT_TRY_STATUS(check_request(loads, grid, min_replicas));
+  GOODPUT_TRY_STATUS(check_allocation(loads, grid, min_replicas));
   const auto most = grid.total() / static_cast<std::int64_t>(loads.size());
   const auto least = static_cast<std::int32_t>(std::min<std::int64_t>(min_replicas, most));
   const std::vector<std::int32_t> order = experts_by_load(loads);

@@ -32,9 +32,12 @@ struct ReplicaCounts {
   std::int32_t min_replicas = 0;  // the threshold f really used: lowered to floor(N*c/E) where it must be
 };
 
-// `min_replicas` is f, the replicas below which no expert may fall.
 // Errors: fewer slots than experts, no experts, a negative load, loads beyond 2^63 in sum, f < 1, no nodes or
 // slots, more than 2^20 slots.
+[[nodiscard]] Status check_allocation(std::span<const std::int64_t> loads, const SlotGrid& grid,
+                                      std::int32_t min_replicas);
+
+// `min_replicas` is f, the replicas below which no expert may fall. Errors: those of check_allocation.
 [[nodiscard]] Result<ReplicaCounts> allocate_replicas(Allocation allocation,
                                                       std::span<const std::int64_t> loads,
                                                       const SlotGrid& grid, std::int32_t min_replicas);

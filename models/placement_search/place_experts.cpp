@@ -6,6 +6,7 @@
 #include <array>
 #include <utility>
 
+#include "models/placement/eplb_groups.h"
 #include "models/placement/gpu_slots.h"
 #include "models/placement_search/layer_balance.h"
 
@@ -70,6 +71,18 @@ Result<PlacedLayers> allocate_and_place(std::span<const std::vector<std::int64_t
   std::vector<ExpertPlacement> placements = place_by(choice.rule, layers, nodes, choice.effort);
   for (std::size_t l = 0; l < layers.size(); ++l) {
     placed.layers.push_back({std::move(layers[l]), std::move(placements[l])});
+  }
+  return placed;
+}
+
+Result<PlacedLayers> place_by_group(std::span<const std::vector<std::int64_t>> loads,
+                                    const ExpertNodes& nodes, const PlacementChoice& choice) {
+  PlacedLayers placed;
+  for (const std::vector<std::int64_t>& of_layer : loads) {
+    GOODPUT_TRY(GroupedExperts grouped,
+                place_eplb_groups(of_layer, nodes.grid(), choice.expert_groups, choice.min_replicas));
+    placed.min_replicas = grouped.counts.min_replicas;
+    placed.layers.push_back({{std::move(grouped.counts.replicas), of_layer}, std::move(grouped.placement)});
   }
   return placed;
 }
@@ -151,6 +164,13 @@ Result<PlacedLayers> place_experts(std::span<const std::vector<std::int64_t>> lo
                                    const PlacementChoice& choice) {
   GOODPUT_TRY_STATUS(check_nodes(nodes));
   GOODPUT_TRY_STATUS(check_layers(loads));
+  if (choice.expert_groups != 1) {
+    GOODPUT_CHECK(choice.allocation == Allocation::kEplb && choice.rule == PlacementRule::kEplb,
+                  "groups of experts need EPLB's allocation and placement rule");
+    GOODPUT_TRY_STATUS(
+        check_expert_groups(choice.expert_groups, static_cast<std::int64_t>(loads.front().size())));
+    if (keeps_groups_on_nodes(choice.expert_groups, nodes.nodes)) return place_by_group(loads, nodes, choice);
+  }
   if (choice.allocation != Allocation::kBalanced || choice.rule != PlacementRule::kBest) {
     return allocate_and_place(loads, nodes, choice);
   }

@@ -37,6 +37,9 @@ struct PlacementChoice {
   PlacementRule rule = PlacementRule::kBest;
   std::int32_t min_replicas = 2;
   SearchEffort effort{};
+  // Groups of consecutive experts that stay on one node each, if nodes divide them (EPLB's num_groups); 1:
+  // all experts go anywhere. REQUIRES: kEplb for allocation and rule if there are several.
+  std::int32_t expert_groups = 1;
 };
 
 struct PlacedLayer {
@@ -51,8 +54,8 @@ struct PlacedLayers {
 
 // Allocates and places the experts of all layers; `loads` by layer and expert. `balanced` with `best` goes on
 // to shift replicas between experts where that balances GPUs and costs no survival; it survives no less than
-// Eq. 1 with `mro` does at any number of failures. Errors: those of allocate_replicas; GPUs that do not
-// divide the slots; layers without the same experts.
+// Eq. 1 with `mro` does at any number of failures. Errors: those of allocate_replicas and
+// place_eplb_groups; GPUs that do not divide the slots; layers without the same experts.
 [[nodiscard]] Result<PlacedLayers> place_experts(std::span<const std::vector<std::int64_t>> loads,
                                                  const ExpertNodes& nodes, const PlacementChoice& choice);
 

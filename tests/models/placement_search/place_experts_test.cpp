@@ -267,6 +267,38 @@ TEST_CASE("placed layers: replicas that cannot be are said") {
         "3 slots per node do not divide evenly among the 2 GPUs of a node");
 }
 
+TEST_CASE("placed layers: every layer has its own groups of experts on nodes") {
+  // Groups {0, 1} and {2, 3} of 10 and 4 tokens, then of 4 and 10; the heavier one is on node 0.
+  PlacementChoice eplb = choice(Allocation::kEplb, PlacementRule::kEplb);
+  eplb.min_replicas = 1;
+  eplb.expert_groups = 2;
+  const PlacedLayers layers = placed({{9, 1, 3, 1}, {1, 3, 1, 9}}, {2, 3, 1}, eplb);
+  CHECK(layers.min_replicas == 1);
+  CHECK(layers.layers[0].placement.expert_at == std::vector<std::int32_t>{0, 0, 1, 2, 2, 3});
+  CHECK(layers.layers[1].placement.expert_at == std::vector<std::int32_t>{2, 3, 3, 0, 1, 1});
+  check_is_placement(layers, {2, 3, 1});
+}
+
+TEST_CASE("placed layers: groups of experts need EPLB, and must divide the experts and fit on nodes") {
+  PlacementChoice grouped = choice(Allocation::kEplb, PlacementRule::kEplb);
+  const auto refused = [&grouped](std::int32_t groups, const ExpertNodes& nodes) {
+    grouped.expert_groups = groups;
+    const auto layers = place_experts(LayerLoads{{9, 1, 3, 1}}, nodes, grouped);
+    return layers ? "" : layers.error().message();
+  };
+  CHECK(refused(3, {2, 3, 1}) ==
+        "the number of groups must be a divisor of 4 (the number of experts per layer), not 3");
+  CHECK(refused(-2, {2, 3, 1}) == "the number of groups must be 1 or more, not -2");
+  CHECK(refused(2, {2, 1, 1}) ==
+        "a node gets 1 group of 2 experts, which do not fit in its 1 slots; use 2 or more slots per node");
+  CHECK(refused(2, {0, 3, 1}) == "the number of nodes must be 1 or more, not 0");
+  for (const PlacementChoice& other :
+       {choice(Allocation::kEq1, PlacementRule::kEplb), choice(Allocation::kEplb, PlacementRule::kBest)}) {
+    grouped = other;
+    CHECK_THROWS_AS((void)refused(2, {2, 3, 1}), InternalError);
+  }
+}
+
 TEST_CASE("placed layers: names of rules are in the order of the enumerators") {
   const auto name_of = [](PlacementRule rule) { return kPlacementRuleNames[static_cast<std::size_t>(rule)]; };
   CHECK(std::size(kPlacementRuleNames) == 5);
