@@ -31,6 +31,10 @@ std::uint64_t hash_of(const PlacementRequest& request) {
     for (const std::int64_t load : layer.loads) hash.add(load);
     for (const std::int32_t replicas : layer.replicas) hash.add(replicas);
   }
+  if (request.choice.expert_groups > 1) {
+    hash.add("expert groups");
+    hash.add(request.choice.expert_groups);
+  }
   return hash.value();
 }
 
@@ -58,7 +62,8 @@ class PlacementCommand final : public Command {
     options.add("--replicas", options_.replicas, "LIST",
                 "List of the number of replicas of each expert, if they are not derived from loads");
     options.add("--min-replicas", options_.min_replicas, "F",
-                "Minimum number of replicas of each expert (default 2; lowered if they do not fit)");
+                "Minimum number of replicas of each expert (default 2, or 1 with --expert-groups; lowered if "
+                "they do not fit)");
     options
         .add("--allocation", options_.allocation, "NAME",
              "Rule for the number of replicas: balanced (default), eq1 (Lazarus) or eplb (DeepSeek)")
@@ -67,6 +72,10 @@ class PlacementCommand final : public Command {
         .add("--plan", options_.plan, "NAME",
              "Rule for where replicas go: best (default), mro (Lazarus), spread, compact or eplb (DeepSeek)")
         .one_of(kPlacementRuleNames);
+    options.add(
+        "--expert-groups", options_.expert_groups, "K",
+        "With --plan eplb: number of groups of consecutive experts (num_groups of EPLB); each group stays "
+        "on one node if N divides K. Implies --allocation eplb");
     options.add("--failures", options_.failures, "LIST",
                 "List of numbers of nodes that fail together, for example 1-4,8 (default: 1-6, or 1-N if N "
                 "is less than 6)");

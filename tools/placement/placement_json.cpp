@@ -43,9 +43,19 @@ OrderedJson layer_json(const PlacementReport& report, std::size_t l) {
   return json;
 }
 
+OrderedJson repeated_json(const RepeatedSlots& repeated, const PlacementRequest& request) {
+  const RequestedLayer& layer = request.layers[repeated.layer];
+  return {{"slots", repeated.slots},
+          {"first",
+           {{"layer", layer.layer},
+            {"gpu", repeated.gpu},
+            {"expert", layer.experts[static_cast<std::size_t>(repeated.expert)]}}}};
+}
+
 }  // namespace
 
 void add_placement_json(const PlacementReport& report, OrderedJson& json) {
+  const PlacementRequest& request = report.request;
   const bool sampled = std::any_of(report.survival.begin(), report.survival.end(),
                                    [](const Survival& s) { return s.method == SurvivalMethod::kMonteCarlo; });
   if (report.placed.layers.size() == 1) add_slots(report, 0, json);
@@ -70,6 +80,11 @@ void add_placement_json(const PlacementReport& report, OrderedJson& json) {
   json["optimal"] = report.proven ? "proven" : "best_found";
   json["balance"] = imbalance_json(worst_imbalance(report));
   json["min_replicas_used"] = report.placed.min_replicas;
+  if (request.choice.expert_groups > 1) {
+    json["expert_groups"] = {{"groups", request.choice.expert_groups},
+                             {"stay_on_one_node", stays_in_groups(request)}};
+  }
+  if (report.repeated) json["repeated_slots"] = repeated_json(*report.repeated, request);
 }
 
 }  // namespace goodput

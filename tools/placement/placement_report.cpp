@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "models/placement_search/best_plan.h"
+#include "sim/base/index.h"
 
 namespace goodput {
 namespace {
@@ -37,6 +38,24 @@ bool is_proven(const std::vector<LayerDemand>& layers, const NodeSets& sets, con
   return true;
 }
 
+std::optional<RepeatedSlots> find_repeated(const PlacedLayers& placed, std::int32_t gpus_per_node) {
+  std::vector<ExpertPlacement> gpus;
+  for (const PlacedLayer& layer : placed.layers)
+    gpus.push_back(split_over_gpus(layer.placement, layer.layer, gpus_per_node));
+  return repeated_slots(gpus);
+}
+
+std::string describe_repeated(const RepeatedSlots& repeated, const PlacementRequest& request) {
+  const RequestedLayer& layer = request.layers[repeated.layer];
+  std::string text = fmt::format(
+      "{} of {} slots repeat{} an expert that the same GPU already holds, which wastes memory; the first is "
+      "expert {} on GPU {} (node {}) in layer {}",
+      repeated.slots, repeated.of, repeated.slots == 1 ? "s" : "", layer.experts[index(repeated.expert)],
+      repeated.gpu, repeated.gpu / request.nodes.gpus, layer.layer);
+  if (request.nodes.gpus == 1) text += "; if a node has more than one GPU, give --gpus-per-node";
+  return text;
+}
+
 }  // namespace
 
 Result<PlacementReport> place_as_requested(PlacementRequest request, std::uint64_t seed) {
@@ -65,6 +84,8 @@ Result<PlacementReport> place_as_requested(PlacementRequest request, std::uint64
                     request.choice.min_replicas, placed.min_replicas, request.layers.front().experts.size(),
                     request.choice.min_replicas, request.nodes.grid().total()));
   }
+  report.repeated = find_repeated(placed, request.nodes.gpus);
+  if (report.repeated) request.notes.push_back(describe_repeated(*report.repeated, request));
   report.placed = std::move(placed);
   report.request = std::move(request);
   return report;

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "models/placement/gpu_slots.h"
+#include "models/placement/repeated_slots.h"
 #include "models/placement/survival.h"
 #include "models/placement_search/place_experts.h"
 #include "sim/base/errors.h"
@@ -21,6 +22,7 @@ struct PlacementReport {
   std::vector<double> bound{};       // of any placement of these replicas, by number of failures
   bool proven = false;               // no placement of these replicas survives more
   std::vector<std::optional<LoadImbalance>> balance{};  // by layer; none without loads
+  std::optional<RepeatedSlots> repeated{};              // none: no GPU holds an expert more than once
 };
 
 [[nodiscard]] Result<PlacementReport> place_as_requested(PlacementRequest request, std::uint64_t seed);

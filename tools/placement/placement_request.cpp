@@ -7,6 +7,7 @@
 #include <string_view>
 #include <utility>
 
+#include "models/placement/eplb_groups.h"
 #include "sim/base/number_ranges.h"
 #include "sim/base/text.h"
 #include "tools/cli/named_choice.h"
@@ -130,9 +131,11 @@ Result<std::vector<RequestedLayer>> traced_loads(const PlacementOptions& options
 }
 
 Status check_sources(const PlacementOptions& options) {
-  const std::pair<std::string_view, bool> decided[] = {{"--loads", !options.loads.empty()},
-                                                       {"--allocation", !options.allocation.empty()},
-                                                       {"--min-replicas", options.min_replicas.has_value()}};
+  const std::pair<std::string_view, bool> decided[] = {
+      {"--loads", !options.loads.empty()},
+      {"--allocation", !options.allocation.empty()},
+      {"--min-replicas", options.min_replicas.has_value()},
+      {"--expert-groups", options.expert_groups.has_value()}};
   for (const auto& [option, given] : decided) {
     if (given && !options.replicas.empty())
       return Error{fmt::format("--replicas and {} exclude each other; leave one out", option)};
@@ -144,6 +147,45 @@ Status check_sources(const PlacementOptions& options) {
                                                          {"--top", options.top.has_value()}};
   for (const auto& [option, given] : of_traces) {
     if (given) return Error{fmt::format("{} applies only to a routing trace; name one with --loads", option)};
+  }
+  return Ok{};
+}
+
+// --expert-groups is EPLB as DeepSeek has it: its allocation inside each node, and at least 1 replica unless
+// --min-replicas says otherwise.
+Result<PlacementChoice> grouped_choice(const PlacementOptions& options, PlacementChoice choice) {
+  GOODPUT_TRY(choice.expert_groups, parse_size("--expert-groups", *options.expert_groups));
+  if (choice.rule != PlacementRule::kEplb) {
+    return Error{
+        fmt::format("--expert-groups applies only to --plan eplb, not {}; add --plan eplb or leave out "
+                    "--expert-groups",
+                    options.plan)};
+  }
+  if (!options.allocation.empty() && choice.allocation != Allocation::kEplb) {
+    return Error{fmt::format("--expert-groups uses EPLB's own allocation, not {}; leave out --allocation",
+                             options.allocation)};
+  }
+  if (options.top) {
+    return Error{
+        "--top and --expert-groups exclude each other, because a group is a run of consecutive experts of "
+        "the "
+        "whole layer; leave one out"};
+  }
+  choice.allocation = Allocation::kEplb;
+  if (!options.min_replicas) choice.min_replicas = 1;
+  return choice;
+}
+
+Status check_groups(PlacementRequest& request) {
+  const std::int32_t groups = request.choice.expert_groups;
+  const Status divided =
+      check_expert_groups(groups, static_cast<std::int64_t>(request.layers.front().experts.size()));
+  if (!divided) return divided.error().of_option("expert-groups");
+  if (groups > 1 && !keeps_groups_on_nodes(groups, request.nodes.nodes)) {
+    request.notes.push_back(fmt::format(
+        "{} expert groups do not divide evenly among {} nodes, so all experts are placed as one group, as in "
+        "EPLB",
+        groups, request.nodes.nodes));
   }
   return Ok{};
 }
@@ -174,6 +216,11 @@ Result<std::vector<std::int32_t>> parse_failures(const PlacementOptions& options
 
 }  // namespace
 
+bool stays_in_groups(const PlacementRequest& request) {
+  return request.choice.expert_groups > 1 &&
+         keeps_groups_on_nodes(request.choice.expert_groups, request.nodes.nodes);
+}
+
 bool is_number_list(const std::string& loads) {
   return loads.find_first_not_of("0123456789,.+-eE ") == std::string::npos;
 }
@@ -194,6 +241,9 @@ Result<PlacementRequest> read_placement_request(const PlacementOptions& options)
   }
   GOODPUT_TRY(request.failures, parse_failures(options, request.nodes.nodes));
   GOODPUT_TRY_STATUS(check_sources(options));
+  if (options.expert_groups) {
+    GOODPUT_TRY(request.choice, grouped_choice(options, std::move(request.choice)));
+  }
   if (!options.replicas.empty()) {
     GOODPUT_TRY(request.layers, given_replicas(options));
   } else if (options.loads.empty()) {
@@ -204,6 +254,7 @@ Result<PlacementRequest> read_placement_request(const PlacementOptions& options)
     request.from_trace = true;
     GOODPUT_TRY(request.layers, traced_loads(options, request.notes));
   }
+  GOODPUT_TRY_STATUS(check_groups(request));
   return request;
 }
 

@@ -21,10 +21,11 @@ struct PlacementOptions {
   std::optional<std::int64_t> iteration{};
   std::string layers{};
   std::optional<std::int64_t> top{};
-  std::optional<std::int64_t> min_replicas{};  // of every expert; none: 2
+  std::optional<std::int64_t> min_replicas{};  // of every expert; none: 2, with expert groups 1
   std::string allocation{};                    // a name; empty: balanced
   std::string plan = "best";
-  std::string failures{};  // numbers and ranges; empty: 1-6 of the nodes
+  std::optional<std::int64_t> expert_groups{};  // none: one group, and --allocation decides
+  std::string failures{};                       // numbers and ranges; empty: 1-6 of the nodes
 };
 
 struct RequestedLayer {
@@ -45,6 +46,9 @@ struct PlacementRequest {
 
 // Errors: what is missing, contradicts itself or cannot be read.
 [[nodiscard]] Result<PlacementRequest> read_placement_request(const PlacementOptions& options);
+
+// Whether there are several groups of experts, each of which stays on one node.
+[[nodiscard]] bool stays_in_groups(const PlacementRequest& request);
 
 // Whether the value of --loads is a list of numbers, not the name of a file.
 [[nodiscard]] bool is_number_list(const std::string& loads);

@@ -18,8 +18,9 @@ constexpr std::size_t kMaxLayers = 32;
 std::string describe_choice(const PlacementReport& report) {
   const PlacementRequest& request = report.request;
   const std::size_t experts = request.layers.front().experts.size();
-  std::string text = fmt::format("Placed {} experts on {} nodes x {} slots", experts, request.nodes.nodes,
-                                 request.nodes.slots);
+  std::string text = fmt::format("Placed {} experts", experts);
+  if (stays_in_groups(request)) text += fmt::format(" in {} groups", request.choice.expert_groups);
+  text += fmt::format(" on {} nodes x {} slots", request.nodes.nodes, request.nodes.slots);
   if (request.nodes.gpus > 1) text += fmt::format(" ({} GPUs per node)", request.nodes.gpus);
   if (request.from_trace) text += fmt::format(", {} layers", request.layers.size());
   return text + fmt::format(", with at least {} replica{} each.\n", report.placed.min_replicas,
