@@ -1,9 +1,13 @@
 #include "models/policy/expert_balance.h"
 
-#include <utility>
-#include <vector>
+#include <fmt/format.h>
 
+#include <optional>
+#include <utility>
+
+#include "models/placement/eplb_groups.h"
 #include "models/placement/gpu_slots.h"
+#include "models/placement/repeated_slots.h"
 #include "models/placement_search/place_experts.h"
 
 namespace goodput {
@@ -22,6 +26,14 @@ std::vector<ExpertPlacement> by_node(const ExpertParallelGroup& group, std::int3
   for (const ExpertPlacement& layer : group.layers)
     layers.push_back(with_rows(layer, group.gpus / gpus_together));
   return layers;
+}
+
+std::string describe_repeated(const RepeatedSlots& repeated) {
+  return fmt::format(
+      "when training starts, {} of {} expert slots of a group repeat{} an expert that the same GPU already "
+      "holds, which wastes memory; the first is expert {} on GPU {} in MoE layer {}",
+      repeated.slots, repeated.of, repeated.slots == 1 ? "s" : "", repeated.expert, repeated.gpu,
+      repeated.layer);
 }
 
 }  // namespace
@@ -48,7 +60,7 @@ Result<ExpertParallelGroup> ExpertBalance::place(std::size_t window) const {
   ExpertParallelGroup group{rules_.gpus, rules_.redundant, {}};
   const std::int32_t slots = group.slots_per_gpu(job_->plan().model.moe->experts) * together;
   const ExpertNodes nodes{rules_.gpus / together, slots, together};
-  const PlacementChoice eplb{Allocation::kEplb, PlacementRule::kEplb, 1, {}};
+  const PlacementChoice eplb{Allocation::kEplb, PlacementRule::kEplb, 1, {}, rules_.expert_groups};
   GOODPUT_TRY(const PlacedLayers placed, place_experts(job_->routing().loads(window), nodes, eplb));
   for (const PlacedLayer& layer : placed.layers)
     group.layers.push_back(with_rows(in_order_of_gpus(layer.placement, layer.layer, together), rules_.gpus));
@@ -59,6 +71,28 @@ Status ExpertBalance::check() const {
   GOODPUT_TRY(const ExpertParallelGroup unused, place(0));
   static_cast<void>(unused);
   return Ok{};
+}
+
+Status ExpertBalance::check_groups() const {
+  return check_expert_groups(rules_.expert_groups, job_->plan().model.moe->experts);
+}
+
+std::string ExpertBalance::idle_groups() const {
+  const std::int32_t nodes = rules_.gpus / gpus_together();
+  if (rules_.expert_groups == 1) return "";
+  if (nodes == 1) return fmt::format("the {} GPUs of ep share a node", rules_.gpus);
+  if (keeps_groups_on_nodes(rules_.expert_groups, nodes)) return "";
+  return fmt::format("{} groups do not divide evenly among the {} nodes of ep {}", rules_.expert_groups,
+                     nodes, rules_.gpus);
+}
+
+std::vector<std::string> ExpertBalance::warnings() const {
+  std::vector<std::string> warnings;
+  if (const std::string why = idle_groups(); !why.empty())
+    warnings.push_back("expert_groups has no effect: " + why);
+  const std::optional<RepeatedSlots> repeated = repeated_slots(at(0).layers);
+  if (repeated) warnings.push_back(describe_repeated(*repeated));
+  return warnings;
 }
 
 const ExpertParallelGroup& ExpertBalance::placed(std::size_t window) const {

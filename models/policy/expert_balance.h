@@ -4,6 +4,8 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string>
+#include <vector>
 
 #include "models/job/expert_parallel_group.h"
 #include "models/job/job_model.h"
@@ -22,6 +24,9 @@ struct BalanceRules {
                                    // them; 0: they stay where the loads of the first step want them
   MigrationTiming timing{};        // of a move; nothing was lost, and groups stay as they are
   Bytes expert{};                  // of one layer, with its optimizer states
+  // Groups of consecutive experts that each stay on one node of a group of GPUs, if those nodes divide them
+  // (models/placement/eplb_groups.h); 1: all experts go anywhere.
+  std::int32_t expert_groups = 1;
 };
 
 class ExpertBalance final : public ExpertCourse {
@@ -37,6 +42,11 @@ class ExpertBalance final : public ExpertCourse {
   [[nodiscard]] SimDuration time_at(std::int64_t step) const;
   // Fails on more slots than can be filled.
   [[nodiscard]] Status check() const;
+  // Fails if the groups do not divide the experts.
+  [[nodiscard]] Status check_groups() const;
+  // Groups of experts without effect; slots that repeat an expert of their GPU when training starts.
+  // REQUIRES: both checks passed.
+  [[nodiscard]] std::vector<std::string> warnings() const;
 
  private:
   // Whose loads the placement of that step follows.
@@ -44,6 +54,8 @@ class ExpertBalance final : public ExpertCourse {
   [[nodiscard]] const ExpertParallelGroup& placed(std::size_t window) const;
   [[nodiscard]] Result<ExpertParallelGroup> place(std::size_t window) const;
   [[nodiscard]] std::int32_t gpus_together() const;
+  // Why groups of experts have no effect; empty if they have one.
+  [[nodiscard]] std::string idle_groups() const;
 
   const JobModel* job_;
   BalanceRules rules_;

@@ -59,6 +59,15 @@ config::Fields group_fields(MegatronOptions& options, const PolicyContext& conte
   return fields;
 }
 
+// Not written if it is 1, so that results of runs without groups keep their hash.
+config::Value unless_one(std::int32_t& groups) {
+  config::Value value = config::integer(groups, 1, 1 << 20);
+  value.write = [&groups, write = std::move(value.write)](OrderedJson& into) {
+    if (groups != 1) write(into);
+  };
+  return value;
+}
+
 config::Fields balance_fields(MegatronOptions& options, const PolicyContext& context) {
   using config::Need;
   const Why unbalanced = [&options, context]() -> std::string {
@@ -80,6 +89,10 @@ config::Fields balance_fields(MegatronOptions& options, const PolicyContext& con
        [context] { return no_experts(context); }},
       {"redundant_slots", Need::kOptional, config::integer(options.rules.redundant, 0, 1024),
        "number of extra expert slots per GPU and layer, for replicas of busy experts", unbalanced},
+      {"expert_groups", Need::kOptional, unless_one(options.rules.expert_groups),
+       "number of groups of consecutive experts (EPLB's num_groups), for routing that is limited to a few "
+       "groups; each group stays on one node if the nodes of ep divide them; default 1",
+       unbalanced},
       {"rebalance_steps", Need::kOptional, config::integer(options.rules.every_steps, 0, 1'000'000),
        "number of steps after which experts are placed again to follow their loads; 0: never", same_loads},
       {"migration", Need::kOptional,
@@ -126,6 +139,8 @@ Result<MegatronJob> with_balance(const MegatronOptions& options, const JobModel&
   rules.expert = checkpoint_modules(job, options.groups.restart.checkpoint).expert_each.front();
   MegatronJob made;
   made.balance = std::make_unique<ExpertBalance>(job, rules);
+  if (const Status divided = made.balance->check_groups(); !divided)
+    return divided.error().inside("/expert_groups");
   if (const Status placed = made.balance->check(); !placed) return placed.error().inside("/redundant_slots");
   auto speed =
       std::make_unique<ExpertParallelSpeed>(job, ep, options.groups.restart.step, made.balance.get());
@@ -133,6 +148,7 @@ Result<MegatronJob> with_balance(const MegatronOptions& options, const JobModel&
               expert_parallel_job(job, options.groups, {ep, rules.redundant, {}}, std::move(speed)));
   made.restarts = std::move(groups.restarts);
   made.warnings = std::move(groups.warnings);
+  append(made.balance->warnings(), made.warnings);
   return made;
 }
 
@@ -148,6 +164,8 @@ Result<MegatronJob> megatron_job(const MegatronOptions& options, const JobModel&
   GOODPUT_TRY(ExpertParallelJob groups, expert_parallel_job(job, options.groups));
   made.restarts = std::move(groups.restarts);
   made.warnings = std::move(groups.warnings);
+  if (options.balance == ExpertOrder::kEplb && options.rules.expert_groups > 1)
+    made.warnings.emplace_back("expert_groups has no effect: with ep 1, every GPU holds all experts");
   return made;
 }
 

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -10,6 +11,8 @@
 #include "models/job/expert_parallel_group.h"
 #include "models/job/placed_load.h"
 #include "models/policy/expert_balance.h"
+#include "models/policy/policy.h"
+#include "sim/base/json.h"
 #include "sim/base/random.h"
 #include "tests/support/failure_case.h"
 #include "tests/support/placement_case.h"
@@ -138,6 +141,84 @@ TEST_CASE("expert balance: with replicas for the busy experts GPUs get about as 
   };
   CHECK(busiest(0) == 10000);
   CHECK(busiest(1) == 1800 + 1800 + 1000);  // 5 + 7 in four rows of three: one has two of the five
+}
+
+TEST_CASE("expert balance: with as many groups of experts as nodes, every group stays on its node") {
+  const JobPointer job = job_of(
+      gpt_s_plan(8), recorded_routing({0}, {LayerLoads(12, {1, 1, 1, 1, 1, 9, 1, 1})}), JobStart::kRunning);
+  // Groups of two experts on four nodes of one GPU with three slots. The group of 4 and 5 is the heaviest, so
+  // it is on node 0, with a second replica of the busy expert; the others follow in order, with a second
+  // replica of their last expert.
+  const ExpertBalance balance(*job, {.gpus = 4, .redundant = 1, .expert_groups = 4});
+  CHECK(balance.check_groups());
+  for (const ExpertPlacement& layer : balance.at(0).layers)
+    CHECK(layer.expert_at == std::vector<std::int32_t>{4, 5, 5, 0, 1, 1, 2, 3, 3, 6, 7, 7});
+  // Each of the 4 GPUs of the 12 layers has one slot too many.
+  CHECK(
+      balance.warnings() ==
+      std::vector<std::string>{"when training starts, 48 of 144 expert slots of a group repeat an expert "
+                               "that the same GPU already "
+                               "holds, which wastes memory; the first is expert 5 on GPU 0 in MoE layer 0"});
+  // Two groups of four experts on two GPUs with five slots: one spare slot each.
+  const ExpertBalance two(*job, {.gpus = 2, .redundant = 1, .expert_groups = 2});
+  CHECK(two.at(0).layers[0].expert_at == std::vector<std::int32_t>{4, 5, 5, 6, 7, 0, 1, 2, 3, 3});
+}
+
+TEST_CASE("expert balance: groups of experts that change nothing are said, and so is why") {
+  const auto job_on = [](std::int32_t gpus_per_node) {
+    TrainingPlan plan = gpt_s_plan(8);
+    plan.cluster.gpus_per_node = gpus_per_node;
+    plan.parallel.dp = 8 * gpus_per_node;
+    plan.parallel.global_batch = 4 * std::int64_t{plan.parallel.dp};
+    return job_of(plan);
+  };
+  const auto said = [](const JobPointer& job, std::int32_t gpus, std::int32_t groups) {
+    const ExpertBalance balance(*job, {.gpus = gpus, .redundant = 1, .expert_groups = groups});
+    return balance.warnings();
+  };
+  using Warnings = std::vector<std::string>;
+  const JobPointer alone = job_on(1);
+  CHECK(said(alone, 4, 1).empty());
+  CHECK(said(alone, 4, 2) ==
+        Warnings{"expert_groups has no effect: 2 groups do not divide evenly among the 4 nodes of ep 4"});
+  const JobPointer together = job_on(4);
+  CHECK(said(together, 4, 2) == Warnings{"expert_groups has no effect: the 4 GPUs of ep share a node"});
+  CHECK(said(together, 8, 2).empty());
+  const ExpertBalance global(*alone, {.gpus = 4, .redundant = 1, .expert_groups = 2});
+  CHECK(global.at(0).layers == ExpertBalance(*alone, {.gpus = 4, .redundant = 1}).at(0).layers);
+}
+
+TEST_CASE("megatron policy: groups of experts that do not divide them are refused, and ep 1 has none") {
+  const JobPointer job = gpt_s(8);
+  CHECK(
+      refusal("megatron", R"({"ep": 4, "expert_groups": 3})", *job) ==
+      "/expert_groups: the number of groups must be a divisor of 8 (the number of experts per layer), not 3");
+  const auto warnings = [](const std::string& options) {
+    return PolicyCase("megatron", round_options(options), gpt_s(8)).prepared().warnings();
+  };
+  CHECK(warnings(R"("ep": 1, "expert_groups": 4)") ==
+        std::vector<std::string>{"expert_groups has no effect: with ep 1, every GPU holds all experts"});
+  CHECK(warnings(R"("ep": 4, "expert_groups": 8)").size() == 1);  // slots that repeat an expert
+  CHECK(warnings(R"("ep": 4)").empty());
+}
+
+TEST_CASE(
+    "megatron policy: groups of experts are written if there are several, so that other runs keep their "
+    "hash") {
+  const auto policies = recovery_policies();
+  const auto megatron = std::ranges::find(policies, "megatron", &PolicyInfo::name);
+  REQUIRE(megatron != policies.end());
+  const std::unique_ptr<PolicySetup> setup = megatron->make();
+  const config::Fields fields = setup->fields({});
+  const auto groups = std::ranges::find(fields, "expert_groups", &config::Field::key);
+  REQUIRE(groups != fields.end());
+  for (const std::int32_t count : {1, 4, 1}) {
+    config::Place place;
+    REQUIRE(groups->value.read(count, place));
+    const OrderedJson written = config::write(fields);
+    CHECK(written.contains("expert_groups") == (count > 1));
+    if (count > 1) CHECK(written["expert_groups"] == count);
+  }
 }
 
 TEST_CASE("expert balance: experts move at the first multiple from which loads are others, and only then") {

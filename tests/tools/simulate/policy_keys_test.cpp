@@ -79,6 +79,7 @@ std::vector<KeyWitness> witnesses_of(std::string_view policy) {
         {"moe_speedup", {1, 2}, {}, dense()},
         {"balance", {"none", "eplb"}, {}, dense()},
         {"redundant_slots", {0, 1}, {}, {{"balance", "none"}}},
+        {"expert_groups", {1, 2}, {}, {{"balance", "none"}}},
         {"absorb", {"at_restart", "gathered"}, {}, {{"nodes", 6}}},
         {"gather_s", {10, 200}, {{"absorb", "gathered"}}, {{"nodes", 6}}},
         KeyWitness::of_idle("migration/detect_s", {5, 50}),
