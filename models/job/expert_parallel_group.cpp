@@ -38,6 +38,22 @@ Result<std::vector<moe::ExpertHosts>> ExpertParallelGroup::hosts(std::int32_t ex
   return hosts_of_groups(*this, experts, 1);
 }
 
+bool ExpertParallelGroup::keeps_routing_groups(const MoeShape& moe, std::int32_t gpus_per_node) const {
+  if (layers.empty() || moe.expert_groups == 0) return true;
+  const std::int32_t slots_per_node = slots_per_gpu(moe.experts) * gpus_together(gpus_per_node);
+  const std::int32_t size = moe.experts / moe.expert_groups;
+  return std::ranges::all_of(layers, [&](const ExpertPlacement& layer) {
+    std::vector<std::int64_t> node_of(index(moe.expert_groups), -1);
+    for (std::size_t slot = 0; slot < layer.expert_at.size(); ++slot) {
+      const auto node = static_cast<std::int64_t>(slot) / slots_per_node;
+      std::int64_t& of_group = node_of[index(layer.expert_at[slot] / size)];
+      if (of_group >= 0 && of_group != node) return false;
+      of_group = node;
+    }
+    return true;
+  });
+}
+
 std::int32_t ExpertParallelGroup::gpus_together(std::int32_t gpus_per_node) const {
   return std::gcd(gpus, gpus_per_node);
 }

@@ -36,6 +36,9 @@ struct ExpertParallelGroup {
   // By MoE layer, of so many experts; one for all layers where none are given. Fails on an expert that the
   // layer does not have.
   [[nodiscard]] Result<std::vector<moe::ExpertHosts>> hosts(std::int32_t experts) const;
+  // Whether every routing group of the model has its experts on one node, in all layers; or side by side, if
+  // they are in order. REQUIRES: model with experts.
+  [[nodiscard]] bool keeps_routing_groups(const MoeShape& moe, std::int32_t gpus_per_node) const;
   // The GPUs of a group that share a node, at the least.
   [[nodiscard]] std::int32_t gpus_together(std::int32_t gpus_per_node) const;
 };

@@ -226,7 +226,8 @@ Result<MoeStepModel::SlotPlan> MoeStepModel::expert_parallel_plan(std::int32_t n
     return Error{fmt::format("{} nodes of {} GPUs cannot hold one expert-parallel group of {} GPUs", nodes,
                              base_.cluster.gpus_per_node, ep)};
   }
-  SlotPlan placed{on_nodes(used), {group.slots_per_gpu(base_.model.moe->experts)}};
+  const bool keeps_groups = group.keeps_routing_groups(*base_.model.moe, base_.cluster.gpus_per_node);
+  SlotPlan placed{on_nodes(used), {group.slots_per_gpu(base_.model.moe->experts), !keeps_groups}};
   placed.plan.expert_load = {};  // loads are given
   ParallelPlan& parallel = placed.plan.parallel;
   parallel.ep = ep;
@@ -258,7 +259,7 @@ Result<MoeStepModel::SlotPlan> MoeStepModel::flexible_plan(std::int32_t nodes,
     return Error{fmt::format("{} nodes of {} GPUs do not hold a whole number of replicas of {} GPUs", nodes,
                              gpus, gpus_of_replica(base_.parallel))};
   }
-  SlotPlan placed{on_nodes(nodes), {slots_per_node / gpus}};
+  SlotPlan placed{on_nodes(nodes), {slots_per_node / gpus, true}};
   placed.plan.expert_load = {};  // loads are given
   placed.plan.parallel.ep = nodes * gpus;
   GOODPUT_TRY_STATUS(check_training_plan(placed.plan, placed.slots));

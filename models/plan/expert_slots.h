@@ -11,6 +11,8 @@ namespace goodput {
 // tensor parallelism does not cut experts up, and ep counts GPUs, inside dp * cp * tp.
 struct ExpertSlots {
   std::int32_t per_gpu = 0;  // 0: none, a GPU holds experts / ep as the plan says, cut up over etp
+  // The experts of a routing group (MoeShape::expert_groups) are on any nodes, not side by side.
+  bool scatter_groups = false;
 
   [[nodiscard]] bool are_used() const { return per_gpu > 0; }
   // GPUs that an expert is cut up over.

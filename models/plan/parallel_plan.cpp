@@ -1,6 +1,7 @@
 #include "models/plan/parallel_plan.h"
 
 #include <algorithm>
+#include <iterator>
 #include <numeric>
 #include <utility>
 
@@ -14,9 +15,8 @@ constexpr std::int64_t kMostGpus = 10'000'000;  // of one dimension
 constexpr std::int64_t kMostSequences = 1'000'000'000;
 constexpr std::int64_t kMostTokens = 1'000'000'000;
 
-}  // namespace
-
-config::Fields config_fields(ParallelPlan& plan) {
+// How the step is cut up, and in which numbers it is computed.
+config::Fields layout_fields(ParallelPlan& plan) {
   using config::Need;
   return {
       {"dp", Need::kOptional, config::integer(plan.dp, 1, kMostGpus),
@@ -55,6 +55,13 @@ config::Fields config_fields(ParallelPlan& plan) {
        "whether weight gradients are accumulated inside the matrix multiplication"},
       {"pad_vocab_to", Need::kOptional, config::integer(plan.pad_vocab_to, 0, kMostGpus),
        "vocabulary rows per GPU are padded to a multiple of this number; 0: no padding"},
+  };
+}
+
+// What stacks usually set.
+config::Fields software_fields(ParallelPlan& plan) {
+  using config::Need;
+  return {
       {"overlap_tp_reduce", Need::kOptional, config::flag(plan.overlap_tp_reduce),
        "whether tensor-parallel collectives run during matrix multiplications (see tp_overlap)"},
       {"overlap_grad_reduce", Need::kOptional, config::flag(plan.overlap_grad_reduce),
@@ -107,6 +114,12 @@ config::Fields config_fields(ParallelPlan& plan) {
        "fp32)"},
       {"offload_optimizer", Need::kOptional, config::flag(plan.offload_optimizer),
        "whether the optimizer state is in host memory and updated by the CPU"},
+  };
+}
+
+config::Fields pipeline_fields(ParallelPlan& plan) {
+  using config::Need;
+  return {
       {"schedule", Need::kOptional, config::text(plan.schedule),
        "pipeline schedule; see `goodput list schedules`"},
       {"layers_per_stage", Need::kOptional, config::integers(plan.layers_per_stage, 0, 10'000),
@@ -114,6 +127,15 @@ config::Fields config_fields(ParallelPlan& plan) {
       {"within_node", Need::kOptional, config::object(plan.within_node),
        "settings that replace those of `parallel` if the plan's GPUs fit on one node"},
   };
+}
+
+}  // namespace
+
+config::Fields config_fields(ParallelPlan& plan) {
+  config::Fields fields = layout_fields(plan);
+  for (config::Fields more : {software_fields(plan), pipeline_fields(plan)})
+    std::ranges::move(more, std::back_inserter(fields));
+  return fields;
 }
 
 config::Fields config_fields(WithinNode& settings) {

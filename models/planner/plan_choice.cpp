@@ -150,7 +150,12 @@ class ChoiceLister {
   }
   [[nodiscard]] bool cuts_experts_apart() const { return base_.parallel.etp > 0 || !space_.etp.empty(); }
   [[nodiscard]] Sizes expert_tensor_sizes() const {
-    return space_.etp.empty() ? Sizes{base_.parallel.etp} : ascending(space_.etp);
+    if (!space_.etp.empty()) return ascending(space_.etp);
+    const std::int32_t etp = base_.parallel.etp;
+    const std::int64_t ranks = std::int64_t{choice_.dp} * choice_.cp * choice_.tp;
+    const bool have_own_tokens = choice_.tp == 1 || base_.parallel.sequence_parallel;
+    const bool suits = etp == 0 || etp == choice_.tp || (ranks % etp == 0 && have_own_tokens);
+    return suits ? Sizes{etp} : Sizes{};
   }
   [[nodiscard]] Sizes expert_sizes() const {
     if (!space_.ep.empty()) return ascending(space_.ep);

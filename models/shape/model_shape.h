@@ -32,8 +32,8 @@ struct MoeShape {
   std::vector<std::int32_t> layers{};
   std::int32_t first_layer = 0;
   std::int32_t layer_step = 1;
-  // Group-limited routing (DeepSeek-V3): the experts are in so many groups of consecutive ones, and those of a
-  // token in at most top_groups of them. 0: any experts.
+  // Group-limited routing (DeepSeek-V3): the experts are in so many groups of consecutive ones, and those of
+  // a token in at most top_groups of them. 0: any experts.
   std::int32_t expert_groups = 0;
   std::int32_t top_groups = 0;
 };

@@ -77,13 +77,24 @@ double chance_of_block(const MoeShape& moe, std::int32_t block) {
   return 1 - none / blocks;
 }
 
+namespace {
+
+// On GPUs side by side. If the experts of a group are anywhere, those of a token are as likely as any others.
+double chance_of_gpus(const BlockScope& scope, std::int32_t gpus) {
+  MoeShape moe = *scope.model.moe;
+  if (scope.slots.scatter_groups) moe.expert_groups = moe.top_groups = 0;
+  return chance_of_block(moe, experts_on(scope, gpus));
+}
+
+}  // namespace
+
 double gpus_of_token(const BlockScope& scope) {
-  return scope.plan.ep * chance_of_block(*scope.model.moe, experts_on(scope, 1));
+  return scope.plan.ep * chance_of_gpus(scope, 1);
 }
 
 double other_nodes_of_token(const BlockScope& scope, const GpuGroup& group) {
   if (group.nodes() == 1) return 0;
-  return (group.nodes() - 1) * chance_of_block(*scope.model.moe, experts_on(scope, group.per_node));
+  return (group.nodes() - 1) * chance_of_gpus(scope, group.per_node);
 }
 
 }  // namespace goodput

@@ -250,6 +250,32 @@ TEST_CASE("moe step: policies use the plan's dispatcher") {
   CHECK(step(TokenDispatcher::kHierarchical, 2) < 0.9 * step(TokenDispatcher::kAllToAll, 2));
 }
 
+TEST_CASE("moe step: routing groups save traffic only if each has its experts on one node") {
+  TrainingPlan plan = shipped_plan("lazarus-gpt-l");
+  plan.model.moe->top_k = 4;
+  plan.model.moe->expert_groups = 4;  // of 4 of the 16 experts
+  plan.model.moe->top_groups = 1;
+  plan.parallel.dispatcher = TokenDispatcher::kHierarchical;
+  plan.cluster.gpus_per_node = 2;
+  const RooflineCost cost(plan.cluster, plan.roofline);
+  const MoeStepModel model(plan, cost, BatchRule::kPerReplica);
+  // Groups of 4 GPUs on 2 nodes, with 4 slots per GPU.
+  const auto layers = [](std::vector<std::int32_t> expert_at) {
+    return std::vector<ExpertPlacement>(12, ExpertPlacement{16, 4, 4, std::move(expert_at)});
+  };
+  ExpertParallelGroup in_order{4, 0, layers({0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15})};
+  ExpertParallelGroup swapped{4, 0, layers({0, 1, 2, 15, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 3})};
+  CHECK(in_order.keeps_routing_groups(*plan.model.moe, 2));
+  CHECK_FALSE(swapped.keeps_routing_groups(*plan.model.moe, 2));
+  const JobRouting balanced = JobRouting::balanced(12, 16);
+  const StepSettings dropless{.dispatch = ExpertDispatch::kDropless};
+  const auto step = [&](const ExpertParallelGroup& group) {
+    return timed(model.expert_parallel(4, group, balanced.loads(0), dropless)).step;
+  };
+  CHECK(step({4}) == step(in_order));
+  CHECK(step(in_order) < step(swapped));
+}
+
 TEST_CASE("moe step: one lane of the busiest GPU takes as long as a lane for every GPU") {
   TrainingPlan plan = tiny_plan();
   plan.model.layers = 3;

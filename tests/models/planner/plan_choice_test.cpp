@@ -139,7 +139,9 @@ TEST_CASE("plan choices: with etp 1 experts are shared out over tensor-parallel 
   space.tp = {4};
   // 8 GPUs: two replicas of 4.
   CHECK(values_chosen(choices_of(base, 8, space), &PlanChoice::ep) == std::vector{1, 2});
-  base.parallel.etp = 1;  // of the plan, or of its stack
+  base.parallel.etp = 1;                              // of the plan, or of its stack
+  CHECK(choices_of(base, 8, space).choices.empty());  // tensor-parallel GPUs have the same tokens
+  base.parallel.sequence_parallel = true;
   CHECK(values_chosen(choices_of(base, 8, space), &PlanChoice::ep) == std::vector{1, 2, 4, 8});
   base.parallel.etp = 0;
   space.etp = {1, 2};

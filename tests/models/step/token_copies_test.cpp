@@ -74,6 +74,10 @@ TEST_CASE("token copies: DeepSeek-V3's tokens reach at most four of eight nodes"
   CHECK(other_nodes_of_token(scope, group) == doctest::Approx(7 * 0.5 * (1 - 0.092747)).epsilon(1e-3));
   // Four of 256 experts per GPU: 4 of 128 in half of all cases.
   CHECK(gpus_of_token(scope) == doctest::Approx(64 * 0.5 * 0.22998).epsilon(1e-3));
+  // Placed anywhere, the experts of a group are on all nodes: a node of 32 of 256 experts is as likely as
+  // without groups.
+  const BlockScope scattered{plan.model, plan.parallel, {.per_gpu = 4, .scatter_groups = true}};
+  CHECK(other_nodes_of_token(scattered, group) == doctest::Approx(7 * (1 - 0.338168)).epsilon(1e-3));
   plan.model.moe->expert_groups = plan.model.moe->top_groups = 0;
   // Without the limit, a node of 32 experts out of 256 is missed with probability C(224,8) / C(256,8).
   CHECK(other_nodes_of_token(scope, group) == doctest::Approx(7 * (1 - 0.338168)).epsilon(1e-3));
