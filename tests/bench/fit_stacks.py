@@ -118,12 +118,15 @@ class Runs:
             writer.writerows(row.values() for row in rows)
         return path
 
+    def stated(self, stack, parent):
+        """The path of a stack with what FITTED states of this one, and nothing fitted."""
+        own = FITTED.get(stack, {"own": {"defaults": AUTOMODEL["defaults"]}})["own"]
+        path = self.folder / f"{stack}.lone.json"
+        path.write_text(json.dumps({"name": "lone", **({"parent": str(parent)} if parent else {}), **own}))
+        return path
+
     def fit(self, stack, rows, parent, out):
-        own = FITTED.get(stack, {}).get("own", {})
-        if own:
-            base = self.folder / f"{stack}.lone.json"
-            base.write_text(json.dumps({"name": "lone", **({"parent": str(parent)} if parent else {}), **own}))
-            parent = base
+        parent = self.stated(stack, parent)
         chosen = [x for p in FITTED.get(stack, {}).get("parameters", []) for x in ("--parameter", p)]
         return json.loads(self.run("fit-steps", self.table(rows), "--stack", parent, "--out", out, *chosen,
                                    "--json", "-"))
@@ -143,13 +146,13 @@ class Runs:
         return [row for row in own if family(row)[0] != "MoE"] or own
 
     def fit_all(self, rows, needed):
-        """Paths of stacks fitted to these rows. One without rows is its parent."""
+        """Paths of stacks fitted to these rows. One without rows has its parent's factors."""
         stacks = {}
         for stack, parent in PARENT.items():
             if stack not in needed:
                 continue
             own = self.to_fit(stack, rows)
-            stacks[stack] = self.folder / f"{stack}.json" if own else stacks[parent]
+            stacks[stack] = self.folder / f"{stack}.json" if own else self.stated(stack, stacks[parent])
             if own:
                 self.fit(stack, own, stacks.get(parent), stacks[stack])
         return stacks

@@ -29,7 +29,7 @@ Json written(T& value) {
 const std::vector<std::pair<std::string, Json>>& objects_with_columns() {
   static const auto objects = [] {
     ParallelPlan parallel;
-    // Keys without effect are not written.
+    // Keys without effect, and some that have their default, are not written.
     parallel.overlap_tp_reduce = true;
     parallel.cp = 2;
     parallel.optimizer_bytes = 12;
@@ -37,9 +37,13 @@ const std::vector<std::pair<std::string, Json>>& objects_with_columns() {
     parallel.tp = 2;
     parallel.dtype = Dtype::kFp8;
     parallel.recompute = Recompute::kSelective;
+    parallel.ep = parallel.etp = parallel.dispatch_bytes = 2;
+    parallel.dispatcher = TokenDispatcher::kHierarchical;
+    parallel.expert_matmuls = ExpertMatmuls::kGrouped;
     ModelShape model;
     model.latent.emplace();
     model.moe.emplace();
+    model.moe->expert_groups = model.moe->top_groups = 1;
     Json of_model = written(model);
     const Json latent = of_model.at("latent");
     const Json moe = of_model.at("moe");

@@ -6,14 +6,19 @@
 #include <fmt/format.h>
 #include <zlib.h>
 
+#include <algorithm>
+#include <iterator>
+#include <span>
 #include <sstream>
 #include <string>
 #include <vector>
 
 #include "sim/base/json.h"
+#include "tests/support/step_case.h"
 #include "tests/traces/io/temporary_file.h"
 #include "tools/cli/command_line.h"
 #include "tools/commands.h"
+#include "tools/plan_step/batch_columns.h"
 
 namespace goodput {
 namespace {
@@ -418,6 +423,21 @@ TEST_CASE("plan-step --batch: columns that are no keys pass through, and are nam
   CHECK(result.code == ExitCode::kOk);
   CHECK(result.out.find("\nx,1,2," + planned(base_plan()) + '\n') != std::string::npos);
   CHECK(result.err == "note: ignored columns, which are not keys of a plan: id, release\n");
+}
+
+TEST_CASE("plan-step --batch: every key of parallel and of moe is a column") {
+  TrainingPlan base = testing::shipped_plan("mixtral-8x7b-h100");
+  MoeShape moe;
+  config::Fields fields = config_fields(base.parallel);
+  std::ranges::move(config_fields(moe), std::back_inserter(fields));
+  for (const config::Field& field : fields) {
+    if (field.key == "within_node") continue;  // an object, whose keys are columns by their pointers
+    const std::vector<std::string> header = {"global_batch", std::string(field.key)};
+    const auto columns =
+        BatchColumns::find(field.key == "global_batch" ? std::span(header).first(1) : header, base);
+    REQUIRE_MESSAGE(columns, columns.error().message());
+    CHECK_MESSAGE(columns->others().empty(), field.key);
+  }
 }
 
 TEST_CASE("plan-step --batch: what a row of keys cannot be") {
