@@ -38,7 +38,7 @@ config::Fields layout_fields(ParallelPlan& plan) {
        "expert-parallel size; expert groups are formed from the dp x cp x tp ranks of a stage"},
       {"etp", Need::kOptional, stated::unless(plan.etp, 0, config::integer(plan.etp, 1, kMostGpus)),
        "expert tensor-parallel size: number of GPUs that share each expert; ep must divide dp x cp x tp / "
-       "etp (default: tp; 1 if ep does not divide dp x cp)"},
+       "etp (default: tp; 1 if ep does not divide dp x cp and sequence_parallel is true)"},
       {"micro_batch", Need::kOptional, config::integer(plan.micro_batch, 1), "sequences per micro-batch"},
       {"global_batch", Need::kRequired, config::integer(plan.global_batch, 1, kMostSequences),
        "number of sequences per step"},
@@ -92,20 +92,17 @@ config::Fields software_fields(ParallelPlan& plan) {
        "whether a layer's parameters are freed after the layer's forward pass if zero is 3",
        [&plan] { return plan.zero == 3 ? "" : "zero is not 3"; }},
       {"dispatcher", Need::kOptional,
-       stated::unless(plan.dispatcher, TokenDispatcher::kAllToAll,
-                      config::choice(plan.dispatcher, kTokenDispatcherNames)),
+       stated::choice(plan.dispatcher, std::span<const std::string_view>(kTokenDispatcherNames)),
        "how tokens reach experts on other GPUs. all_to_all: one copy per token and expert; hierarchical: one "
        "copy per token and node, forwarded over NVLink (DeepEP, HybridEP) (default: all_to_all)",
        [&plan] { return plan.ep == 1 ? "ep is 1" : ""; }},
       {"dispatch_bytes", Need::kOptional,
        stated::unless(plan.dispatch_bytes, 0, config::integer(plan.dispatch_bytes, 1, 4)),
        "bytes per value that is sent to an expert in the forward pass (default: 1 with dtype fp8, 4 with "
-       "tf32 "
-       "and fp32, otherwise 2)",
+       "tf32 and fp32, otherwise 2)",
        [&plan] { return plan.ep == 1 ? "ep is 1" : ""; }},
       {"expert_matmuls", Need::kOptional,
-       stated::unless(plan.expert_matmuls, ExpertMatmuls::kBatched,
-                      config::choice(plan.expert_matmuls, kExpertMatmulNames)),
+       stated::choice(plan.expert_matmuls, std::span<const std::string_view>(kExpertMatmulNames)),
        "matmuls of the experts of a GPU. batched: as if all experts had equally many tokens; grouped: with "
        "unequal numbers of tokens (default: batched)"},
       {"optimizer_bytes", Need::kOptional,

@@ -66,9 +66,9 @@ struct ParallelPlan {
   Fp8Recipe fp8_recipe = Fp8Recipe::kFree;
   LossKernels loss = LossKernels::kFused;
   Reshard reshard_after_forward = Reshard::kAlways;
-  TokenDispatcher dispatcher = TokenDispatcher::kAllToAll;
+  TokenDispatcher dispatcher = TokenDispatcher::kUnstated;
   std::int32_t dispatch_bytes = 0;  // per value sent to an expert; 0: 1 with fp8, else number_bytes()
-  ExpertMatmuls expert_matmuls = ExpertMatmuls::kBatched;
+  ExpertMatmuls expert_matmuls = ExpertMatmuls::kUnstated;
   std::int32_t optimizer_bytes =
       0;  // per parameter, for the master weight and moments; 0: Adam's (state_bytes())
   bool offload_optimizer = false;  // the optimizer's state is in host memory, and the CPU updates it

@@ -158,7 +158,18 @@ StepFamily family_of(const TrainingPlan& plan, const ParallelPlan& parallel) {
 void use_stack(TrainingPlan& plan, const SoftwareStack& stack) {
   plan.stack = stack;
   set_defaults(plan);
+  settle_experts(plan);
   settle_efficiency(plan);
+}
+
+void settle_experts(TrainingPlan& plan) {
+  ParallelPlan& parallel = plan.parallel;
+  if (plan.parallel_keys.contains("etp")) return;
+  const bool have_own_tokens = parallel.tp == 1 || parallel.sequence_parallel;
+  if (!plan.model.moe || (!have_own_tokens && parallel.etp != parallel.tp)) parallel.etp = 0;
+  if (!plan.model.moe || parallel.etp > 0 || !have_own_tokens) return;
+  const std::int64_t holders = std::int64_t{parallel.dp} * parallel.cp;
+  if (holders % parallel.ep != 0 && holders * parallel.tp % parallel.ep == 0) parallel.etp = 1;
 }
 
 void settle_efficiency(TrainingPlan& plan) {

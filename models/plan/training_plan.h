@@ -87,6 +87,11 @@ Status check_step_size(const TrainingPlan& plan);
 // does not give.
 void use_stack(TrainingPlan& plan, const SoftwareStack& stack);
 
+// Sets parallel.etp if the plan does not say it. A stack's default does not apply to a model without experts,
+// nor to ranks that tensor parallelism gives the same tokens. An ep that divides the ranks of a stage only if
+// each GPU holds whole experts makes it 1. Reading a plan does.
+void settle_experts(TrainingPlan& plan);
+
 // Sets plan.roofline. Reading a plan does.
 void settle_efficiency(TrainingPlan& plan);
 

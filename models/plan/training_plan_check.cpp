@@ -53,7 +53,7 @@ Status check_whole_experts(const ParallelPlan& parallel) {
                  {.pointer = "/parallel/sequence_parallel"}};
   }
   if (parallel.etp > 1) {
-    return Error{fmt::format("must be 1, not {}, because this policy places whole experts", parallel.etp),
+    return Error{fmt::format("must be 1, not {}, because experts in slots are whole", parallel.etp),
                  {.pointer = "/parallel/etp"}};
   }
   return must_divide("ep", parallel.ep, "dp x cp x tp",
@@ -64,8 +64,7 @@ Status check_whole_experts(const ParallelPlan& parallel) {
 Status check_expert_tensor_parallelism(const ParallelPlan& parallel) {
   const std::int32_t etp = parallel.expert_tp();
   if (etp != parallel.tp && parallel.tp > 1 && !parallel.sequence_parallel) {
-    return Error{fmt::format("is {}, but differs from tp ({}), which needs sequence_parallel to be true", etp,
-                             parallel.tp),
+    return Error{fmt::format("is {}, not tp ({}); this needs sequence_parallel to be true", etp, parallel.tp),
                  {.pointer = "/parallel/etp"}};
   }
   const std::int64_t ranks = std::int64_t{parallel.dp} * parallel.cp * parallel.tp;
@@ -89,11 +88,13 @@ Status check_expert_parallelism(const TrainingPlan& plan, ExpertSlots slots) {
   const std::int64_t holders = ranks / parallel.expert_tp();
   if (holders % parallel.ep == 0) return Ok{};
   const bool is_default = parallel.expert_tp() == parallel.tp;
+  std::string remedy;
+  if (parallel.tp > 1 && ranks % parallel.ep == 0) {
+    remedy = fmt::format("; to spread the experts over the tp GPUs too, set {}etp to 1",
+                         parallel.sequence_parallel ? "" : "sequence_parallel to true and ");
+  }
   return Error{fmt::format("is {}, which does not divide {} ({}){}", parallel.ep,
-                           is_default ? "dp x cp" : "dp x cp x tp / etp", holders,
-                           parallel.tp > 1 && ranks % parallel.ep == 0
-                               ? "; set etp to 1 to spread the experts over the tp GPUs too"
-                               : ""),
+                           is_default ? "dp x cp" : "dp x cp x tp / etp", holders, remedy),
                {.pointer = "/parallel/ep"}};
 }
 
@@ -247,14 +248,6 @@ Status check_rules(const TrainingPlan& plan, ExpertSlots slots) {
   return check_precision(plan);
 }
 
-// An expert-parallel size that only fits with whole experts on each GPU says that they are whole.
-void settle_expert_parallelism(TrainingPlan& plan) {
-  ParallelPlan& parallel = plan.parallel;
-  const std::int64_t holders = std::int64_t{parallel.dp} * parallel.cp;
-  const bool is_given = parallel.etp > 0 || !plan.model.moe || holders % parallel.ep == 0;
-  if (!is_given && parallel.sequence_parallel && holders * parallel.tp % parallel.ep == 0) parallel.etp = 1;
-}
-
 }  // namespace
 
 Status check_step_size(const TrainingPlan& plan) {
@@ -264,7 +257,7 @@ Status check_step_size(const TrainingPlan& plan) {
 
 Status config_finish(TrainingPlan& plan) {
   settle_efficiency(plan);
-  settle_expert_parallelism(plan);
+  settle_experts(plan);
   return check_rules(plan, {});
 }
 

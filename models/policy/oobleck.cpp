@@ -197,6 +197,10 @@ std::vector<std::string> oobleck_warnings(const JobModel& job, const std::string
   if (plan.ep > 1)
     warnings.push_back(
         fmt::format("each GPU holds all experts of its layers, so the plan's ep {} has no effect", plan.ep));
+  if (std::int64_t{plan.cp} * plan.tp % plan.expert_tp() != 0)
+    warnings.push_back(fmt::format(
+        "pipelines share no experts, so the plan's etp {} (not a divisor of cp x tp) has no effect",
+        plan.etp));
   if (!plan.layers_per_stage.empty())
     warnings.emplace_back("the policy's pipelines split layers evenly, not by the plan's layers_per_stage");
   return warnings;

@@ -93,6 +93,7 @@ ParallelPlan PipelineLayouts::plan_of(const Kind& kind) const {
   plan.vpp = 1;
   plan.schedule = schedule_;
   plan.ep = 1;
+  if (std::int64_t{plan.cp} * plan.tp % plan.expert_tp() != 0) plan.etp = 0;  // pipelines share no experts
   plan.dp = kind.pipelines;
   plan.zero_instances = instances_for(job_->plan().parallel, kind.pipelines, 1);
   plan.global_batch = kind.micro_batches * kind.pipelines * plan.micro_batch;

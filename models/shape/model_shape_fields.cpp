@@ -43,6 +43,7 @@ Status check_groups(const MoeShape& moe) {
                              moe.expert_groups),
                  {.pointer = "/moe/expert_groups"}};
   }
+  if (moe.top_groups == 0) return Error{"is missing; expert_groups needs it", {.pointer = "/moe/top_groups"}};
   const std::int32_t size = moe.experts / moe.expert_groups;
   const std::int32_t least = (moe.top_k + size - 1) / size;
   if (moe.top_groups >= least && moe.top_groups <= moe.expert_groups) return Ok{};

@@ -43,17 +43,21 @@ inline constexpr std::array<std::string_view, 2> kSelectiveRecomputeNames = {"ch
 
 // How tokens reach their experts on other GPUs.
 enum class TokenDispatcher : std::uint8_t {
+  kUnstated,      // as kAllToAll
   kAllToAll,      // a copy per token and expert, sorted by expert before it is sent (NCCL)
   kHierarchical,  // a copy per token and node, which the receiver forwards over NVLink to each GPU with
                   // experts of the token (DeepEP, HybridEP)
 };
+// Of the enumerators behind the first one.
 inline constexpr std::array<std::string_view, 2> kTokenDispatcherNames = {"all_to_all", "hierarchical"};
 
 // The matmuls of the experts of one GPU.
 enum class ExpertMatmuls : std::uint8_t {
-  kBatched,  // as if all experts had equally many tokens
-  kGrouped,  // each expert has its own number of tokens, so the last tile of each is partly empty
+  kUnstated,  // as kBatched
+  kBatched,   // as if all experts had equally many tokens
+  kGrouped,   // each expert has its own number of tokens, so the last tile of each is partly empty
 };
+// Of the enumerators behind the first one.
 inline constexpr std::array<std::string_view, 2> kExpertMatmulNames = {"batched", "grouped"};
 
 // ZeRO-3: whether a layer's gathered parameters are freed after its forward pass.

@@ -38,6 +38,10 @@ struct BlockScope {
   // Routed experts on this GPU, or its parts of them. REQUIRES: model.moe.
   [[nodiscard]] double held_experts() const;
   [[nodiscard]] std::int32_t tp_of_expert() const { return slots.tp_of_expert(plan); }
+  // Whether the GPUs that share an expert hold different tokens, so that each keeps its own rows.
+  [[nodiscard]] bool share_rows_of_experts() const {
+    return tp_of_expert() > 1 && (plan.sequence_parallel || plan.tp != tp_of_expert());
+  }
 };
 
 // Whether activation functions run again in the backward pass: gated ones with kCheap, all with

@@ -114,7 +114,7 @@ CollectiveCall LayerWork::routed_all_to_all(const ExpertShare& share, double byt
   CollectiveCall call{Collective::kAllToAll, of_token * scope_.norm_tokens() * scope_.model.moe->top_k,
                       groups_.expert, share.imbalance};
   if (scope_.plan.dispatcher == TokenDispatcher::kHierarchical) {
-    // Whatever node a token arrives at, it goes on to all GPUs there but the one it arrived at.
+    // On each node, the GPU that receives a token forwards it to every other GPU there with experts of it.
     const double near = std::min(groups_.expert.per_node, groups_.expert.size);
     const double bytes = of_token * scope_.norm_tokens();
     call.by_link = {bytes * gpus_of_token(scope_) * (near - 1) / near,

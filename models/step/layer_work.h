@@ -96,10 +96,10 @@ class LayerWork {
   [[nodiscard]] bool has_shared_experts() const { return scope_.model.moe->shared_experts > 0; }
   // Of all shared experts together, which are one FFN.
   [[nodiscard]] double shared_hidden_size() const;
-  // Whether the GPUs that share an expert hold different tokens when they reach it.
+  // Whether these rows are exchanged for the experts alone. With ep 1 and etp equal to tp, they are gathered
+  // as those of a dense FFN are.
   [[nodiscard]] bool exchanges_rows() const {
-    const std::int32_t tp = scope_.tp_of_expert();
-    return tp > 1 && (scope_.plan.tp != tp || (scope_.plan.sequence_parallel && scope_.plan.ep > 1));
+    return scope_.share_rows_of_experts() && (scope_.plan.ep > 1 || scope_.plan.tp != scope_.tp_of_expert());
   }
   // Whether what a layer with experts puts out is a sum over tensor-parallel peers.
   [[nodiscard]] bool sums_up_experts() const {

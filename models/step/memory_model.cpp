@@ -106,13 +106,13 @@ class LayerActivations {
     }
     const MoeShape& moe = *model.moe;
     const double routed = scope_.routed_tokens();
-    const bool is_sharded = plan_.parallel.sequence_parallel;
     // Dispatched inputs; outputs are weighted and summed up as they come back.
     return norm() +
            inner(scope_.tokens(), static_cast<double>(moe.shared_experts) * moe.expert_ffn,
                  plan_.parallel.tp) +
            inner(routed, moe.expert_ffn, scope_.tp_of_expert()) +
-           input_bytes() * routed * model.hidden / (is_sharded ? scope_.tp_of_expert() : 1);
+           input_bytes() * routed * model.hidden /
+               (scope_.share_rows_of_experts() ? scope_.tp_of_expert() : 1);
   }
 
   // Of an element that a matrix multiplication of the backward pass reads.

@@ -36,7 +36,7 @@ double padded(double tokens, double experts) {
 constexpr double kPermutation = 2;
 
 bool sorts_before_sending(const BlockScope& scope) {
-  return scope.plan.ep == 1 || scope.plan.dispatcher == TokenDispatcher::kAllToAll;
+  return scope.plan.ep == 1 || scope.plan.dispatcher != TokenDispatcher::kHierarchical;
 }
 
 // Of the router, in bytes a token and expert, in two kernels. Assumed: softmax reads and writes 32 bits

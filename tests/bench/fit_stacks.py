@@ -146,15 +146,17 @@ class Runs:
         return [row for row in own if family(row)[0] != "MoE"] or own
 
     def fit_all(self, rows, needed):
-        """Paths of stacks fitted to these rows. One without rows has its parent's factors."""
+        """Paths of stacks fitted to these rows. One without rows is its parent, or what it states if it is never fitted."""
         stacks = {}
         for stack, parent in PARENT.items():
             if stack not in needed:
                 continue
             own = self.to_fit(stack, rows)
-            stacks[stack] = self.folder / f"{stack}.json" if own else self.stated(stack, stacks[parent])
             if own:
+                stacks[stack] = self.folder / f"{stack}.json"
                 self.fit(stack, own, stacks.get(parent), stacks[stack])
+            else:
+                stacks[stack] = stacks[parent] if stack in FITTED else self.stated(stack, stacks[parent])
         return stacks
 
 

@@ -261,10 +261,9 @@ TEST_CASE("plan: expert parallelism divides the experts and fits into data and c
   CHECK(with_experts(8, 2).empty());
   CHECK(with_experts(9, 2) == "/parallel/ep: is 2, which does not divide the model's experts (9)");
   CHECK(with_experts(9, 3) == "/parallel/ep: is 3, which does not divide dp x cp (2)");
-  CHECK(
-      with_experts(8, 4) ==
-      "/parallel/ep: is 4, which does not divide dp x cp (2); set etp to 1 to spread the experts over the tp "
-      "GPUs too");
+  CHECK(with_experts(8, 4) ==
+        "/parallel/ep: is 4, which does not divide dp x cp (2); to spread the experts over the tp GPUs too, "
+        "set sequence_parallel to true and etp to 1");
 }
 
 TEST_CASE("plan: expert tensor parallelism divides what a stage has, and needs ranks with their own tokens") {
@@ -279,8 +278,7 @@ TEST_CASE("plan: expert tensor parallelism divides what a stage has, and needs r
   CHECK(with(4, 1).empty());
   CHECK(with(1, 4).empty());  // an expert on two replicas
   CHECK(with(2, 2, false).empty());
-  CHECK(with(2, 1, false) ==
-        "/parallel/etp: is 1, but differs from tp (2), which needs sequence_parallel to be true");
+  CHECK(with(2, 1, false) == "/parallel/etp: is 1, not tp (2); this needs sequence_parallel to be true");
   CHECK(with(1, 5) == "/parallel/etp: is 5, which does not divide the model's expert_ffn (48)");
   CHECK(with(1, 8) == "/parallel/etp: is 8, which does not divide dp x cp x tp (4)");
   CHECK(with(8, 1) == "/parallel/ep: is 8, which does not divide dp x cp x tp / etp (4)");
@@ -292,7 +290,7 @@ TEST_CASE("plan: expert tensor parallelism divides what a stage has, and needs r
   placed.parallel.sequence_parallel = true;
   placed.parallel.etp = 2;
   CHECK(check_training_plan(placed, ExpertSlots{4}).error().message() ==
-        "/parallel/etp: must be 1, not 2, because this policy places whole experts");
+        "/parallel/etp: must be 1, not 2, because experts in slots are whole");
 }
 
 TEST_CASE("plan: an ep that only whole experts allow makes etp 1") {
@@ -307,6 +305,26 @@ TEST_CASE("plan: an ep that only whole experts allow makes etp 1") {
   CHECK(etp_of(R"("dp": 2, "tp": 4, "ep": 8, "sequence_parallel": true)") == 1);
   CHECK(etp_of(R"("dp": 2, "tp": 4, "ep": 2, "sequence_parallel": true)") == 4);
   CHECK(etp_of(R"("dp": 2, "tp": 4, "ep": 4, "etp": 2, "sequence_parallel": true)") == 2);
+}
+
+TEST_CASE("plan: a stack's etp does not apply to a plan that cannot have it") {
+  const auto read = [](const std::string& model, const std::string& keys) {
+    const TemporaryFile file(
+        "plan.json", R"({"cluster": "dgx-h100", "stack": "megatron-bridge", "model": ")" + model +
+                         R"(", "parallel": {"global_batch": 8, "sequence_length": )" + R"(4096, )" + keys +
+                         "}}");
+    const auto plan = read_training_plan(file.path(), {.folders = {GOODPUT_CONFIGS}});
+    REQUIRE_MESSAGE(plan, plan.error().message());
+    return plan->parallel;
+  };
+  CHECK(read("mixtral-8x7b", R"("tp": 2, "sequence_parallel": true)").etp == 1);
+  CHECK(read("mixtral-8x7b", R"("tp": 2)").etp == 0);  // tensor-parallel GPUs have the same tokens
+  CHECK(read("llama3-8b", R"("tp": 2, "sequence_parallel": true)").etp == 0);
+  // What a plan states, a copy of it states too.
+  const ParallelPlan stated =
+      read("mixtral-8x7b", R"("dp": 8, "ep": 8, "dispatcher": "all_to_all", "expert_matmuls": "batched")");
+  CHECK(text_key(stated).find(R"("dispatcher":"all_to_all")") != std::string::npos);
+  CHECK(text_key(stated).find(R"("expert_matmuls":"batched")") != std::string::npos);
 }
 
 TEST_CASE("plan: layers spread evenly over the stages or as the plan says") {

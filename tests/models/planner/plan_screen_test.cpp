@@ -37,7 +37,7 @@ TEST_CASE("plan screen: every broken rule has its phrase") {
           plan.parallel.sequence_parallel = true;
         }) == "cp x tp do not divide the sequence");
   CHECK(phrase_after([](TrainingPlan& plan) { plan.parallel.ep = 8; }) ==
-        "ep does not divide the experts, or dp x cp");
+        "ep does not divide the experts, or dp x cp x tp / etp");
   CHECK(phrase_after([](TrainingPlan& plan) {
           plan.model.moe = MoeShape{.experts = 8, .expert_ffn = 64};
           plan.parallel.etp = 3;
@@ -49,11 +49,12 @@ TEST_CASE("plan screen: every broken rule has its phrase") {
         }) == "zero_instances do not divide dp, or cut up expert parallelism");
   CHECK(phrase_after([](TrainingPlan& plan) { plan.parallel.micro_batch = 3; }) ==
         "global batch is not a multiple of dp x micro_batch");
-  CHECK(phrase_after([](TrainingPlan& plan) { plan.parallel.pp = 16; }) == "too few layers for pp x vpp");
+  CHECK(phrase_after([](TrainingPlan& plan) { plan.parallel.pp = 16; }) ==
+        "too few layers for the pipeline positions");
   CHECK(phrase_after([](TrainingPlan& plan) {  // 16 positions, 8 layers
           plan.parallel.schedule = "zb-v";
           plan.parallel.pp = 8;
-        }) == "too few layers for pp x vpp");
+        }) == "too few layers for the pipeline positions");
   CHECK(phrase_after([](TrainingPlan& plan) { plan.parallel.vpp = 2; }) == "vpp does not suit the schedule");
 }
 

@@ -193,7 +193,7 @@ TEST_CASE("model: rules between fields are checked, and defaults derived") {
   CHECK(moe(R"({"experts": 8, "top_k": 3, "expert_ffn": 4, "expert_groups": 4, "top_groups": 1})") ==
         " /moe/top_groups: must be from 2 (top_k 3 / 2 experts per group) to 4, not 1");
   CHECK(moe(R"({"experts": 8, "top_k": 3, "expert_ffn": 4, "expert_groups": 4})") ==
-        " /moe/top_groups: must be from 2 (top_k 3 / 2 experts per group) to 4, not 0");
+        " /moe/top_groups: is missing; expert_groups needs it");
   CHECK(problem(
             R"({"name": "x", "layers": 10000, "hidden": 1000000, "heads": 4, "vocab": 9, "ffn": 1000000})") ==
         " /layers: the model would have more than 1e16 parameters; reduce its layers or widths");
