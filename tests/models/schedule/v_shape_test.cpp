@@ -110,7 +110,7 @@ TEST_CASE("V-shaped schedules: planned together, stages run the same passes as o
     RandomStream random(seed, "v-shaped");
     const std::string_view name = kInV[random.below(kInV.size())];
     const auto p = static_cast<std::int32_t>(1 + random.below(7));
-    const ScheduleShape shape{p, 1, static_cast<std::int32_t>(2 * p + random.below(12))};
+    const ScheduleShape shape{p, 1, 2 * p + static_cast<std::int32_t>(random.below(12))};
     CAPTURE(seed);
     const auto all = schedule_named(name).all_passes(shape);
     REQUIRE(all.size() == static_cast<std::size_t>(p));
@@ -123,7 +123,7 @@ TEST_CASE("ZB-V: a step takes 2m (f+b+w) + (p-1) max(b, 2(b-w)) if b is the long
   for (std::uint64_t seed = 0; seed < 150; ++seed) {
     RandomStream random(seed, "zb-v");
     const auto p = static_cast<std::int32_t>(1 + random.below(8));
-    const auto m = static_cast<std::int32_t>(2 * p - 1 + random.below(8));
+    const auto m = 2 * p - 1 + static_cast<std::int32_t>(random.below(8));
     const double b = 1 + static_cast<double>(random.below(40));
     const double f = 1 + static_cast<double>(random.below(static_cast<std::uint64_t>(b)));
     const double w = 1 + static_cast<double>(random.below(static_cast<std::uint64_t>(b)));
@@ -201,7 +201,7 @@ TEST_CASE("DualPipeV: with w <= b and f <= b + w the longer of two chains of pas
   for (std::uint64_t seed = 0; seed < 150; ++seed) {
     RandomStream random(seed, "dualpipev");
     const auto p = static_cast<std::int32_t>(1 + random.below(8));
-    const auto m = static_cast<std::int32_t>(2 * p + random.below(8));
+    const auto m = 2 * p + static_cast<std::int32_t>(random.below(8));
     const double b = 1 + static_cast<double>(random.below(40));
     const double w = 1 + static_cast<double>(random.below(static_cast<std::uint64_t>(b)));
     const double f = 1 + static_cast<double>(random.below(static_cast<std::uint64_t>(b + w)));

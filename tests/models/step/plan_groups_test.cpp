@@ -17,9 +17,12 @@
 namespace goodput {
 namespace {
 
-using Kinds = std::vector<std::pair<std::string_view, RankGroups>>;
+struct Kind {
+  std::string_view name;
+  RankGroups groups;
+};
 
-Kinds kinds_of(const RankLayout& ranks) {
+std::vector<Kind> kinds_of(const RankLayout& ranks) {
   return {{"tensor", ranks.tensor},
           {"context", ranks.context},
           {"data", ranks.data},
@@ -54,7 +57,8 @@ TEST_CASE("plan groups: in 2000 random plans, every rank is in exactly one group
     const std::int64_t ranks = std::int64_t{plan.dp} * plan.cp * plan.tp;
     const auto about = fmt::format("plan {}: dp {} cp {} tp {} ep {} etp {}", i, plan.dp, plan.cp, plan.tp,
                                    plan.ep, plan.etp);
-    for (const auto& [kind, groups] : kinds_of(RankLayout(plan))) {
+    for (const Kind& kind : kinds_of(RankLayout(plan))) {
+      const RankGroups& groups = kind.groups;
       std::map<std::int64_t, std::set<std::int64_t>> members;
       for (std::int64_t rank = 0; rank < ranks; ++rank) members[groups.first_of(rank)].insert(rank);
       bool is_right = std::ssize(members) * groups.size == ranks;
@@ -63,7 +67,7 @@ TEST_CASE("plan groups: in 2000 random plans, every rank is in exactly one group
         for (std::int32_t k = 0; k < groups.size; ++k) expected.insert(first + k * groups.stride);
         is_right = is_right && group == expected;
       }
-      CHECK_MESSAGE(is_right, about, " ", kind);
+      CHECK_MESSAGE(is_right, about, " ", kind.name);
     }
   }
 }
@@ -96,13 +100,14 @@ TEST_CASE("plan groups: groups lie on nodes as their ranks do") {
   for (int i = 0; i < 500; ++i) {
     const ParallelPlan plan = random_layout(random);
     const std::int32_t per_node = std::array{2, 4, 8, 16}[random.below(4)];
-    for (const auto& [kind, groups] : kinds_of(RankLayout(plan))) {
+    for (const Kind& kind : kinds_of(RankLayout(plan))) {
+      const RankGroups& groups = kind.groups;
       // Sizes with a factor of 3 do not fill nodes evenly, so that only groups of powers of two are exact.
       if (groups.size % 3 == 0 || groups.stride % 3 == 0) continue;
       std::int32_t together = 0;
       for (std::int32_t k = 0; k < groups.size; ++k) together += k * groups.stride < per_node ? 1 : 0;
       const GpuGroup expected{groups.size, together};
-      CHECK_MESSAGE((groups.on_nodes(per_node) == expected), "plan ", i, " ", kind);
+      CHECK_MESSAGE((groups.on_nodes(per_node) == expected), "plan ", i, " ", kind.name);
     }
   }
 }

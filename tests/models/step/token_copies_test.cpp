@@ -50,8 +50,10 @@ double chance_by_enumeration(const MoeShape& moe, std::int32_t block) {
 }  // namespace
 
 TEST_CASE("token copies: the chance that a block has experts of a token equals that of all choices") {
-  for (const auto& [groups, top_groups] :
+  for (const auto& limit :
        {std::pair{0, 0}, std::pair{2, 1}, std::pair{3, 2}, std::pair{4, 2}, std::pair{6, 4}}) {
+    const std::int32_t groups = limit.first;
+    const std::int32_t top_groups = limit.second;
     for (const std::int32_t top_k : {1, 2, 3}) {
       for (const std::int32_t block : {1, 2, 3, 4, 6, 12}) {
         const MoeShape moe{.experts = 12, .top_k = top_k, .expert_groups = groups, .top_groups = top_groups};
