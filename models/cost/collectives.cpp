@@ -114,7 +114,7 @@ double direct_latency(const LinkSpec& link, double peers) {
   return to_seconds(link.latency) + (kHandshakeSteps + kStepsAPeer * peers) * to_seconds(link.hop_latency);
 }
 
-// What the GPU that sends most sends, where the call says so.
+// What the GPU that sends most sends, if the call says it.
 std::optional<CollectiveCall::LinkBytes> bytes_by_link(const CollectiveCall& call) {
   if (!call.by_link) return std::nullopt;
   return CollectiveCall::LinkBytes{call.imbalance * call.by_link->inside,

@@ -91,7 +91,8 @@ config::Fields balance_fields(MegatronOptions& options, const PolicyContext& con
        "number of extra expert slots per GPU and layer, for replicas of busy experts", unbalanced},
       {"expert_groups", Need::kOptional, unless_one(options.rules.expert_groups),
        "number of groups of consecutive experts (EPLB's num_groups), for routing that is limited to a few "
-       "groups; each group stays on one node if the nodes of ep divide them; default 1",
+       "groups; each group stays on one node if the number of groups is a multiple of the nodes of ep; "
+       "default 1",
        unbalanced},
       {"rebalance_steps", Need::kOptional, config::integer(options.rules.every_steps, 0, 1'000'000),
        "number of steps after which experts are placed again to follow their loads; 0: never", same_loads},

@@ -197,7 +197,7 @@ std::vector<std::string> oobleck_warnings(const JobModel& job, const std::string
   if (plan.ep > 1)
     warnings.push_back(
         fmt::format("each GPU holds all experts of its layers, so the plan's ep {} has no effect", plan.ep));
-  if (std::int64_t{plan.cp} * plan.tp % plan.expert_tp() != 0)
+  if (splits_experts_over_replicas(plan))
     warnings.push_back(fmt::format(
         "pipelines share no experts, so the plan's etp {} (not a divisor of cp x tp) has no effect",
         plan.etp));

@@ -87,13 +87,17 @@ std::vector<PipelineLayouts::Kind> PipelineLayouts::kinds_of(const std::vector<s
   return kinds;
 }
 
+bool splits_experts_over_replicas(const ParallelPlan& plan) {
+  return std::int64_t{plan.cp} * plan.tp % plan.expert_tp() != 0;
+}
+
 ParallelPlan PipelineLayouts::plan_of(const Kind& kind) const {
   ParallelPlan plan = job_->plan().parallel;
   plan.pp = kind.stages;
   plan.vpp = 1;
   plan.schedule = schedule_;
   plan.ep = 1;
-  if (std::int64_t{plan.cp} * plan.tp % plan.expert_tp() != 0) plan.etp = 0;  // pipelines share no experts
+  if (splits_experts_over_replicas(plan)) plan.etp = 0;
   plan.dp = kind.pipelines;
   plan.zero_instances = instances_for(job_->plan().parallel, kind.pipelines, 1);
   plan.global_batch = kind.micro_batches * kind.pipelines * plan.micro_batch;

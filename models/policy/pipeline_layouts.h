@@ -22,6 +22,10 @@ struct PipelineLayout {
   StepTime time{};                           // with the job's whole batch, split by the pipelines' speeds
 };
 
+// Whether the plan splits experts over GPUs of several replicas. Pipelines share no experts, so they split
+// them over tp GPUs instead.
+[[nodiscard]] bool splits_experts_over_replicas(const ParallelPlan& plan);
+
 class PipelineLayouts {
  public:
   // Keeps a reference. `nodes` of the shortest pipeline; there are as many pipelines as that and the

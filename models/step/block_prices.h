@@ -46,10 +46,10 @@ struct BlockPrice {
 
 class BlockPrices {
  public:
-  // Prices depend on these parts of the plan: the model, the cluster, the efficiency, tp, cp, ep,
-  // sequence_parallel, micro_batch, sequence_length, recompute, the keys that say how kernels run, whether
-  // there are several micro-batches, and the number of GPUs (a step waits for the slowest one). REQUIRES:
-  // check_training_plan(plan); routing.shares of all layers of the plan.
+  // Prices depend on these parts of the plan: the model, the cluster, the efficiency, tp, cp, ep, etp,
+  // sequence_parallel, micro_batch, sequence_length, recompute, the keys that say how kernels run and tokens
+  // are dispatched, whether there are several micro-batches, and the number of GPUs (a step waits for the
+  // slowest one). REQUIRES: check_training_plan(plan); routing.shares of all layers of the plan.
   BlockPrices(const TrainingPlan& plan, const CostModel& cost, const StepRouting& routing,
               Granularity granularity);
 

@@ -59,22 +59,6 @@ double chance_of_none_in(const MoeShape& moe, const Cover& block) {
   return none;
 }
 
-}  // namespace
-
-double chance_of_block(const MoeShape& moe, std::int32_t block) {
-  if (moe.expert_groups == 0) return 1 - chance_of_none(moe.experts, block, moe.top_k);
-  const std::int32_t size = moe.experts / moe.expert_groups;
-  std::map<Cover, std::int32_t> blocks;
-  std::int32_t count = 0;
-  for (std::int32_t begin = 0; begin + block <= moe.experts; begin += block, ++count)
-    ++blocks[cover_of(begin, begin + block, size)];
-  double none = 0;
-  for (const auto& [cover, times] : blocks) none += times * chance_of_none_in(moe, cover);
-  return 1 - none / count;
-}
-
-namespace {
-
 // That a token goes to one of some GPUs side by side. With replicas, each of its copies goes to one of them,
 // so that these GPUs get the share of their number whatever they hold.
 double chance_of_gpus(const BlockScope& scope, std::int32_t gpus) {
@@ -88,6 +72,18 @@ double chance_of_gpus(const BlockScope& scope, std::int32_t gpus) {
 }
 
 }  // namespace
+
+double chance_of_block(const MoeShape& moe, std::int32_t block) {
+  if (moe.expert_groups == 0) return 1 - chance_of_none(moe.experts, block, moe.top_k);
+  const std::int32_t size = moe.experts / moe.expert_groups;
+  std::map<Cover, std::int32_t> blocks;
+  std::int32_t count = 0;
+  for (std::int32_t begin = 0; begin + block <= moe.experts; begin += block, ++count)
+    ++blocks[cover_of(begin, begin + block, size)];
+  double none = 0;
+  for (const auto& [cover, times] : blocks) none += times * chance_of_none_in(moe, cover);
+  return 1 - none / count;
+}
 
 double gpus_of_token(const BlockScope& scope) {
   return scope.plan.ep * chance_of_gpus(scope, 1);

@@ -1,5 +1,6 @@
 // Jobs whose steps always count the plan's samples, whatever the nodes (models/job/step_batch.h).
 #include <doctest/doctest.h>
+#include <fmt/format.h>
 
 #include "models/policy/policy.h"
 #include "tests/support/policy_case.h"
@@ -112,6 +113,15 @@ TEST_CASE("fixed batch: what the pipelines of oobleck do not take over from the 
       job.prepared().warnings() ==
       std::vector<std::string>{"the policy's pipelines run 1F1B, not the plan's interleaved schedule (vpp 3)",
                                "each GPU holds all experts of its layers, so the plan's ep 2 has no effect"});
+  TrainingPlan split = plan;
+  split.parallel.sequence_parallel = true;
+  split.parallel.ep = 1;
+  split.parallel.etp = 2 * split.parallel.tp;  // over two replicas
+  const PolicyCase apart("oobleck", "{}", job_of(split));
+  CHECK(
+      apart.prepared().warnings().back() ==
+      fmt::format("pipelines share no experts, so the plan's etp {} (not a divisor of cp x tp) has no effect",
+                  split.parallel.etp));
   plan.parallel.vpp = 1;
   plan.parallel.ep = 1;
   plan.parallel.schedule = "dualpipe";
