@@ -1,4 +1,4 @@
-"""Prints `PASSED FAILED SKIPPED` for a JUnit file that ctest wrote.
+"""Prints `PASSED FAILED SKIPPED` for a JUnit file that ctest wrote, then a line for every entry that failed.
 
 A ctest entry that runs doctest counts as its test cases, one that prints `N passed, N failed` on a line (gpu_test) as
 those, every other entry as one. A doctest case that says `skipped: REASON` in a message (no shared data, say) counts as
@@ -21,6 +21,23 @@ def skipped_cases(output):
     return len(skipped)
 
 
+def failed_cases(output):
+    """Names of the doctest cases with a failed check, in order, each once."""
+    failed = {}
+    case = None
+    for line in output.splitlines():
+        if line.startswith("TEST CASE:"):
+            case = line.removeprefix("TEST CASE:").strip()
+        elif case is not None and ("ERROR:" in line or "FATAL ERROR" in line):
+            failed[case] = None
+    return list(failed)
+
+
+def describe_failure(test):
+    cases = failed_cases(test.findtext("system-out") or "")
+    return ": ".join([test.get("name"), *(["; ".join(cases)] if cases else [])])
+
+
 def count(test):
     output = test.findtext("system-out") or ""
     status = test.get("status")
@@ -38,5 +55,13 @@ def count(test):
     return passed - skipped, failed, skipped
 
 
-totals = [sum(column) for column in zip((0, 0, 0), *map(count, ElementTree.parse(sys.argv[1]).iter("testcase")))]
-print(*totals)
+def summarize(junit):
+    """The lines to print, of a file or its name."""
+    tests = list(ElementTree.parse(junit).iter("testcase"))
+    counts = [count(test) for test in tests]
+    totals = " ".join(str(sum(column)) for column in zip((0, 0, 0), *counts))
+    return [totals, *(describe_failure(test) for test, (_, failed, _) in zip(tests, counts) if failed)]
+
+
+if __name__ == "__main__":
+    print(*summarize(sys.argv[1]), sep="\n")
