@@ -1,11 +1,9 @@
 // Collectives that go wrong: values, ranks, and what only one rank knows of.
 #include <doctest/doctest.h>
 
-#include <algorithm>
 #include <chrono>
 #include <csignal>
 #include <thread>
-#include <vector>
 
 #include "gpu/calibrate/collective_nccl_case.h"
 #include "gpu/calibrate/collective_nccl_timer.h"
@@ -85,7 +83,6 @@ TEST_CASE("collectives: a sample is the slowest rank's time, on all ranks") {
 }
 
 TEST_CASE("collectives: whenever a rank dies, in a group or outside of it, all end within 2 s") {
-  std::vector<milliseconds> times;
   for (const std::int32_t dying : {1, 2, 3}) {
     for (const int call : {2, 5, 9, 20, 50, 100}) {
       CAPTURE(dying);
@@ -96,8 +93,7 @@ TEST_CASE("collectives: whenever a rank dies, in a group or outside of it, all e
       };
       const auto ends = run_collective_ranks(
           4, [](CollectiveRank& rank) { static_cast<void>(rank.measure()); }, die);
-      times.push_back(since(began));
-      CHECK(times.back() < milliseconds(20'000));  // of the 100 s that a hang would take
+      CHECK(since(began) < milliseconds(2000));
       for (const RankEnd& end : ends) {
         const bool is_dead = end.rank == dying;
         CHECK(end.error == (is_dead ? "killed by signal 9 (SIGKILL)"
@@ -105,8 +101,6 @@ TEST_CASE("collectives: whenever a rank dies, in a group or outside of it, all e
       }
     }
   }
-  std::sort(times.begin(), times.end());
-  CHECK(times[times.size() / 2] < milliseconds(2000));  // the others may meet a busy machine
 }
 
 TEST_CASE("collectives: behind the loss of a rank what was measured is saved, and a note says why it ended") {
@@ -139,7 +133,7 @@ TEST_CASE("collectives: a call of NCCL that fails on one rank ends all of them")
         [call](std::int32_t rank) {
           if (rank == 1) simt::set_nccl_faults({.fail_call = call});
         });
-    CHECK(since(began) < milliseconds(20'000));
+    CHECK(since(began) < milliseconds(2000));
     CHECK(has(error_of(ends, 1), "unhandled system error"));
     for (const std::size_t rank : {0U, 2U}) CHECK(has(error_of(ends, rank), "rank 1 failed: "));
   }

@@ -112,7 +112,7 @@ TEST_CASE("rank_launcher: a rank that is killed is known to all others at once")
     must(rank.lost() == lost);  // and remains so
     throw LostRank(lost);
   }) == "rank 2: killed by signal 9 (SIGKILL); ranks 0, 1, 3 ended as a consequence");
-  CHECK(std::chrono::steady_clock::now() - began < 5s);  // of the 10 that a hang would take
+  CHECK(std::chrono::steady_clock::now() - began < 1s);
 }
 
 TEST_CASE("rank_launcher: who ends because of another one is no cause") {

@@ -207,8 +207,7 @@ TEST_CASE("nccl: a rank that dies before a split, or within it, ends it for all 
           expect(ncclCommAbort(r.comm), ncclSuccess);
           return text;
         }) == RankAnswers{{"0", "6", "killed by signal 9"}});
-  CHECK(std::chrono::steady_clock::now() - began <
-        std::chrono::seconds(10));  // of the 20 that a hang would take
+  CHECK(std::chrono::steady_clock::now() - began < std::chrono::seconds(2));
 }
 
 TEST_CASE("nccl: an abort ends a split that nobody joins, and a split on order fails") {

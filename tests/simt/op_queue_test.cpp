@@ -61,7 +61,7 @@ TEST_CASE("simt: when all operations wait the queue waits for their sockets, a m
   queue.run_one();
   CHECK(elapsed_of(5) >= std::chrono::milliseconds(5));  // nothing comes
   REQUIRE(write(ends[1], "x", 1) == 1);
-  CHECK(elapsed_of(20'000) < std::chrono::seconds(20));  // something is there
+  CHECK(elapsed_of(2000) < std::chrono::milliseconds(2000));  // something is there
   for (const int end : ends) close(end);
 }
 
