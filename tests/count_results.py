@@ -28,14 +28,14 @@ def failed_cases(output):
     for line in output.splitlines():
         if line.startswith("TEST CASE:"):
             case = line.removeprefix("TEST CASE:").strip()
-        elif case is not None and ("ERROR:" in line or "FATAL ERROR" in line):
+        elif case is not None and "ERROR:" in line:
             failed[case] = None
     return list(failed)
 
 
 def describe_failure(test):
     cases = failed_cases(test.findtext("system-out") or "")
-    return ": ".join([test.get("name"), *(["; ".join(cases)] if cases else [])])
+    return f"{test.get('name')}: {'; '.join(cases)}" if cases else test.get("name")
 
 
 def count(test):
@@ -56,7 +56,7 @@ def count(test):
 
 
 def summarize(junit):
-    """The lines to print, of a file or its name."""
+    """The lines to print. `junit`: a file or its name."""
     tests = list(ElementTree.parse(junit).iter("testcase"))
     counts = [count(test) for test in tests]
     totals = " ".join(str(sum(column)) for column in zip((0, 0, 0), *counts))

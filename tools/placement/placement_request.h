@@ -47,7 +47,7 @@ struct PlacementRequest {
 // Errors: what is missing, contradicts itself or cannot be read.
 [[nodiscard]] Result<PlacementRequest> read_placement_request(const PlacementOptions& options);
 
-// Whether there are several groups of experts, each of which stays on one node.
+// Whether --expert-groups is above 1 and each group of experts stays on one node.
 [[nodiscard]] bool stays_in_groups(const PlacementRequest& request);
 
 // Whether the value of --loads is a list of numbers, not the name of a file.

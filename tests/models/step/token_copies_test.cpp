@@ -96,9 +96,9 @@ TEST_CASE("token copies: a hierarchical dispatcher sends a copy per node, and fo
     if (part.part != LayerPart::kDispatch && part.part != LayerPart::kCombine) continue;
     const CollectiveCall& call = part.collectives.at(0);
     REQUIRE(call.by_link.has_value());
-    // 1024 tokens of 512 values in 16 bits. The other of two nodes has neither expert with probability
-    // C(8,2) / C(16,2) = 7/30. A token has one expert each on two GPUs, of which 7 of 8 are not the one at
-    // which it reaches their node.
+    // 1024 tokens of 512 values in 16 bits. The other node has neither of a token's two experts with
+    // probability C(8,2) / C(16,2) = 7/30. The experts are on two GPUs. A token arrives at one GPU of a node,
+    // which is another GPU than that of the expert in 7 of 8 cases.
     const double token = 2.0 * 512;
     CHECK(call.by_link->between == doctest::Approx(1024 * token * 23 / 30));
     CHECK(call.by_link->inside == doctest::Approx(1024 * token * 2 * 7 / 8));
