@@ -1,0 +1,208 @@
+#!/usr/bin/env python3
+"""Compares goodput with the figures that papers print: regenerates the rows of docs/validation.md.
+
+    reproduce_papers.py --goodput build/release/goodput [--only PATTERN] [--write | --check]
+    reproduce_papers.py --table [--renew]
+
+The rows are in tests/bench/paper_rows. Each is one figure: where the paper prints it, what it says, the band in which
+our figure counts as a hit, and how to get ours with the command line. Without an option all rows are run and printed.
+
+  --write   Run all rows and write docs/papers/NAME.json.
+  --check   Run all rows; exit 1 if a figure is more than 2 % from the JSON, or on the other side of its band.
+  --table   Compare the tables in docs/validation.md with the JSON; --renew writes them. Runs nothing.
+
+Exit status: 0 all is well; 1 something differs; 77 the data that the rows need is not there.
+"""
+import argparse
+import concurrent.futures
+import csv
+import json
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+import threading
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+SHARED = pathlib.Path(os.environ.get("GOODPUT_SHARED_DATA", ROOT / "../shared/data"))
+VALIDATION = ROOT / "docs/validation.md"
+SAME = 0.02  # relative difference up to which two figures of ours are the same
+
+sys.path.insert(0, str(ROOT / "tests/bench"))
+
+
+class Goodput:
+    """Runs commands of goodput, each once."""
+
+    def __init__(self, binary):
+        self.binary = str(binary)
+        self.folder = tempfile.TemporaryDirectory()
+        self.results = {}
+        self.lock = threading.Lock()
+
+    def run(self, *arguments):
+        """The JSON that a command prints."""
+        key = tuple(str(a) for a in arguments)
+        with self.lock:
+            slot = self.results.setdefault(key, {"lock": threading.Lock()})
+        with slot["lock"]:
+            if "value" not in slot:
+                done = subprocess.run([self.binary, *key, "--quiet", "--jobs", "1", "--json", "-"], cwd=ROOT,
+                                      capture_output=True, text=True)
+                if done.returncode != 0:
+                    raise RuntimeError(f"goodput {' '.join(key)}: {done.stderr.strip()}")
+                slot["value"] = json.loads(done.stdout)
+        return slot["value"]
+
+    def file(self, name, content):
+        path = pathlib.Path(self.folder.name) / name
+        with self.lock:
+            path.write_text(json.dumps(content))
+        return str(path)
+
+    def simulate(self, scenario, sets=(), options=()):
+        """A scenario of configs/scenarios. `sets`: pairs of pointer and value."""
+        changes = [f"--set={pointer}={json.dumps(value)}" for pointer, value in sets]
+        return self.run("simulate", f"configs/scenarios/{scenario}.json", *changes, *options)
+
+    def trials(self, scenario, sets=()):
+        """The same, trial by trial: rows of --trials-csv as dictionaries."""
+        path = pathlib.Path(self.folder.name) / f"{abs(hash((scenario, tuple(sets))))}.csv"
+        self.simulate(scenario, sets, ("--trials-csv", str(path)))
+        with open(path, newline="") as file:
+            return list(csv.DictReader(file))
+
+
+class Row:
+    """One figure of a paper.
+
+    paper: what it prints. band: lowest and highest figure of ours that is a hit; None: no limit. fitted: what was set on
+    this row; it does not count. measured: a time on this machine, which differs from run to run. note: the letter of
+    its explanation in docs/validation.md.
+    """
+
+    def __init__(self, section, what, paper, band, ours, *, fitted="", measured=False, note="", digits=3, unit=""):
+        self.section, self.what, self.paper, self.band, self.ours = section, what, paper, band, ours
+        self.fitted, self.measured, self.note, self.digits, self.unit = fitted, measured, note, digits, unit
+
+    def result(self, number, goodput):
+        ours = self.ours(goodput)
+        low, high = self.band
+        hit = (low is None or ours >= low) and (high is None or ours <= high)
+        return {"row": number, "section": self.section, "what": self.what, "paper": self.paper,
+                "ours": float(f"{ours:.{self.digits}g}"), "unit": self.unit, "band": [low, high],
+                "verdict": "fitted" if self.fitted else "hit" if hit else "miss", "fitted": self.fitted,
+                "measured": self.measured, "note": self.note}
+
+
+def within(paper, share):
+    """The band of figures at most `share` from the paper's."""
+    return (round(paper * (1 - share), 6), round(paper * (1 + share), 6))
+
+
+def evaluate(name, rows, goodput, only):
+    chosen = [(f"{name[0].upper()}{i}", row) for i, row in enumerate(rows, 1)]
+    chosen = [(number, row) for number, row in chosen if re.search(only, f"{number} {row.section} {row.what}")]
+    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+        return list(pool.map(lambda one: one[1].result(one[0], goodput), chosen))
+
+
+# ---- Output.
+
+def number(value):
+    text = f"{value:.3g}" if abs(value) < 1000 else f"{value:.0f}"
+    return text
+
+
+def shown_band(row):
+    low, high = row["band"]
+    if low is None:
+        return f"<= {number(high)}"
+    if high is None:
+        return f">= {number(low)}"
+    return number(low) if low == high else f"{number(low)} to {number(high)}"
+
+
+def shown_verdict(row):
+    text = {"fitted": f"fitted: {row['fitted']}", "hit": "hit", "miss": "**miss**"}[row["verdict"]]
+    return text + (f" ({row['note']})" if row["note"] and row["verdict"] != "fitted" else "")
+
+
+def table(rows):
+    lines = ["| row | section | figure | paper | ours | band | |", "|---|---|---|---|---|---|---|"]
+    for row in rows:
+        ours = "less" if row["measured"] and row["verdict"] == "hit" else number(row["ours"]) + row["unit"]
+        lines.append(f"| {row['row']} | {row['section']} | {row['what']} | {row['paper']} | {ours} | {shown_band(row)} | "
+                     f"{shown_verdict(row)} |")
+    counted = [row for row in rows if row["verdict"] != "fitted"]
+    hits = sum(row["verdict"] == "hit" for row in counted)
+    lines += ["", f"{hits} of {len(counted)} predicted figures are in their band; {len(rows) - len(counted)} were fitted."]
+    return "\n".join(lines)
+
+
+def stored(name):
+    return ROOT / "docs/papers" / f"{name}.json"
+
+
+def differences(old, new):
+    for before, now in zip(old, new, strict=True):
+        if before["measured"]:
+            if before["verdict"] != now["verdict"]:
+                yield f"{now['row']} {now['what']}: {now['ours']} is a {now['verdict']}, not a {before['verdict']}"
+            continue
+        limit = SAME * abs(before["ours"])
+        if abs(now["ours"] - before["ours"]) > limit or now["verdict"] != before["verdict"]:
+            yield f"{now['row']} {now['what']}: {now['ours']} ({now['verdict']}), not {before['ours']} ({before['verdict']})"
+
+
+def check_tables(names, renew):
+    text = VALIDATION.read_text()
+    wanted = text
+    for name in names:
+        begin, end = f"<!-- papers: {name} -->\n", "<!-- end -->"
+        if begin not in text:
+            sys.exit(f"docs/validation.md: has no line {begin.strip()}")
+        before, rest = wanted.split(begin, 1)
+        wanted = before + begin + table(json.loads(stored(name).read_text())["rows"]) + "\n" + end + rest.split(end, 1)[1]
+    if renew:
+        VALIDATION.write_text(wanted)
+    elif wanted != text:
+        sys.exit("docs/validation.md: differs from docs/papers; run tests/bench/reproduce_papers.py --table --renew")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--goodput", default=ROOT / "build/release/goodput")
+    parser.add_argument("--only", default="", metavar="PATTERN", help="only rows whose number, section or text match")
+    for option in ("write", "check", "table", "renew"):
+        parser.add_argument(f"--{option}", action="store_true")
+    options = parser.parse_args()
+    from paper_rows import lazarus  # rows import Row from this module
+    papers = {"lazarus": lazarus.ROWS}
+    if options.table:
+        check_tables(papers, options.renew)
+        return 0
+    if not (SHARED / "routing/smartmoe_expert_load_agg.csv.gz").exists():
+        print("skipped: no shared data")
+        return 77
+    status = 0
+    for name, rows in papers.items():
+        results = evaluate(name, rows, Goodput(options.goodput), options.only)
+        if options.write:
+            stored(name).parent.mkdir(exist_ok=True)
+            lines = ",\n".join(json.dumps(row) for row in results)
+            stored(name).write_text(f'{{"schema": "goodput.paper_rows/1", "rows": [\n{lines}\n]}}\n')
+        elif options.check:
+            for line in differences(json.loads(stored(name).read_text())["rows"], results):
+                print(line)
+                status = 1
+        if not options.check:
+            print(table(results))
+    return status
+
+
+if __name__ == "__main__":
+    sys.modules["reproduce_papers"] = sys.modules["__main__"]
+    sys.exit(main())
