@@ -18,7 +18,8 @@ inline constexpr NodeId kMostNodes = 1'000'000;  // of a failure model
 
 // For draws that belong to no node.
 inline constexpr NodeId kWholeCluster = -1;
-inline constexpr NodeId kReplayStart = -2;  // where in its recording a trial starts
+inline constexpr NodeId kReplayStart = -2;   // where in its recording a trial starts
+inline constexpr NodeId kReturnOfHour = -3;  // how likely nodes return, by hour of the day
 
 struct FailureKey {
   std::string_view model{};

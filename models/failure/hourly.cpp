@@ -1,9 +1,11 @@
 // The spot market of Bamboo's simulator: at the start of every hour each node that was granted is lost with
 // one probability, and each missing one granted again with another, at a uniform second of that hour; a
-// granted node boots for a while. A node that is lost while it boots was never there.
+// granted node boots for a while. A node that is lost while it boots was never there. Bamboo draws the second
+// probability for every hour of the day; kHourOfDay does the same.
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 
 #include "models/failure/failure_fields.h"
 #include "models/failure/failure_setup.h"
@@ -13,20 +15,39 @@ namespace goodput {
 namespace {
 
 // The spot market of Bamboo's simulator (Thorpe et al., NSDI'23): lots are drawn once an hour.
+enum class ReturnVariation { kConstant, kHourOfDay };
+constexpr std::array<std::string_view, 2> kReturnVariations{"constant", "hour_of_day"};
+
 struct HourlyFailures {
   NodeId nodes = 0;                       // the most there can be; 0: as many as the job uses
   std::optional<NodeId> initial_nodes{};  // none: all
   double loss_probability = 0;            // of a node, an hour
-  double return_probability = 0;          // of a missing one
+  double return_probability = 0;          // of a missing one; the mean where it varies
+  ReturnVariation return_variation = ReturnVariation::kConstant;
   SimDuration boot{std::chrono::seconds{45}};
 };
 
 constexpr SimDuration kHour = std::chrono::hours{1};
 
+// Of every hour of the day. Drawn ones are uniform on the widest interval around the mean that 0 and 1 allow.
+std::array<double, 24> return_probabilities(const HourlyFailures& failures, const FailureKey& key) {
+  const double mean = failures.return_probability;
+  std::array<double, 24> drawn{};
+  drawn.fill(mean);
+  if (failures.return_variation == ReturnVariation::kConstant) return drawn;
+  RandomStream random = key.stream(kReturnOfHour);
+  const double reach = std::min(mean, 1 - mean);
+  for (double& probability : drawn) probability = mean + reach * (2 * random.uniform() - 1);
+  return drawn;
+}
+
 class HourlyMarket final : public FailureModel {
  public:
   HourlyMarket(const HourlyFailures& failures, const FailureKey& key)
-      : failures_(failures), initial_(failures.initial_nodes.value_or(failures.nodes)), granted_(initial_) {
+      : failures_(failures),
+        initial_(failures.initial_nodes.value_or(failures.nodes)),
+        granted_(initial_),
+        return_probability_(return_probabilities(failures, key)) {
     nodes_.reserve(index(failures.nodes));
     for (NodeId node = 0; node < failures.nodes; ++node) {
       const SimTime ready = node < initial_ ? SimTime{} : kMissing;
@@ -86,10 +107,11 @@ class HourlyMarket final : public FailureModel {
     events_.clear();
     next_event_ = 0;
     granted_ = 0;
+    const double returns = return_probability_[index(hour_.time_since_epoch() / kHour % 24)];
     for (NodeId n = 0; n < failures_.nodes; ++n) {
       Node& node = nodes_[index(n)];
       if (node.ready == kMissing) {
-        draw_return(node, n);
+        draw_return(node, n, returns);
       } else {
         draw_loss(node, n);
       }
@@ -98,8 +120,8 @@ class HourlyMarket final : public FailureModel {
     std::sort(events_.begin(), events_.end());
   }
 
-  void draw_return(Node& node, NodeId n) {
-    if (node.random.uniform() >= failures_.return_probability) return;
+  void draw_return(Node& node, NodeId n, double probability) {
+    if (node.random.uniform() >= probability) return;
     node.ready = uniform_second(node.random) + failures_.boot;
     last_ready_ = std::max(last_ready_, node.ready);
     tell_join(node, n);
@@ -122,7 +144,8 @@ class HourlyMarket final : public FailureModel {
 
   HourlyFailures failures_;
   NodeId initial_;
-  NodeId granted_;  // at the end of the hour
+  NodeId granted_;                             // at the end of the hour
+  std::array<double, 24> return_probability_;  // by hour of the day; the job starts at 0
   std::vector<Node> nodes_;
   SimTime hour_{};  // the start of the hour of events_
   SimTime next_hour_{};
@@ -139,6 +162,11 @@ std::string_view no_return(const HourlyFailures& failures) {
   return is_whole && failures.loss_probability == 0 ? "no node is ever missing" : "";
 }
 
+std::string_view no_variation(const HourlyFailures& failures) {
+  if (failures.return_probability == 1) return "return_probability is 1";
+  return no_return(failures);
+}
+
 config::Fields config_fields(HourlyFailures& failures) {
   using config::Need;
   return {
@@ -151,6 +179,12 @@ config::Fields config_fields(HourlyFailures& failures) {
       {"return_probability", Need::kRequired,
        config::number(failures.return_probability, config::between(0, 1)),
        "probability per hour that a missing node returns"},
+      {"return_variation", Need::kOptional, config::choice(failures.return_variation, kReturnVariations),
+       "how return_probability varies. constant: not at all; hour_of_day: each trial draws one for each of "
+       "24 "
+       "hours, uniformly between 0 and 2 return_probability (above 0.5: between 2 return_probability - 1 and "
+       "1)",
+       [&failures] { return std::string(no_variation(failures)); }},
       {"boot_s", Need::kOptional, seconds_value(failures.boot, config::between(0, 86400)),
        "time from a node's return until it can be used",
        [&failures] { return std::string(no_return(failures)); }}};

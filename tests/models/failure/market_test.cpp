@@ -1,8 +1,10 @@
 // Hourly lots, fixed intervals, bursts and slow nodes.
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <map>
+#include <vector>
 
 #include "tests/models/failure/failure_stream.h"
 
@@ -69,6 +71,55 @@ TEST_CASE("hourly: losses and returns are as frequent as asked, and a node boots
   CHECK(hours_held.is_near(1 / 0.2));
   CHECK(hours_missing.is_near(1 / 0.4));
   CHECK(loss_second.is_near((1 + 3600) / 2.0));
+}
+
+TEST_CASE(
+    "hourly: with hour_of_day each hour of the day has a return probability of its own, the same every day") {
+  // All nodes are lost in every hour, so that of those missing at its start a share p of the hour returns.
+  // Their shares have a standard error of sqrt(p (1 - p) / missing) < 0.005 with more than 10,000 missing
+  // nodes.
+  const NodeEvents events =
+      events_of(R"({"model": "hourly", "nodes": 20000, "loss_probability": 1, "boot_s": 0,
+                                          "return_probability": 0.25, "return_variation": "hour_of_day"})",
+                3600.0 * 72);
+  std::vector<double> joined(73);
+  std::vector<double> lost(73);
+  for (const NodeEvent& event : events) {
+    if (event.time == SimTime{}) continue;
+    (event.kind == Kind::kAdd ? joined : lost)[static_cast<std::size_t>(hour_of(event.time))] += 1;
+  }
+  double missing = lost[0];
+  CHECK(missing == 20'000);
+  std::vector<double> returned{0};
+  for (std::size_t hour = 1; hour < 72; ++hour) {
+    returned.push_back(joined[hour] / missing);
+    missing += lost[hour] - joined[hour];
+  }
+  for (std::size_t hour = 1; hour < 24; ++hour) {
+    CAPTURE(hour);
+    CHECK(returned[hour] <= 0.5 + 0.02);  // uniform around 0.25 is from 0 to 0.5
+    CHECK(std::abs(returned[hour] - returned[hour + 24]) < 0.03);
+  }
+  const auto [least, most] = std::minmax_element(returned.begin() + 1, returned.begin() + 24);
+  CHECK(*most - *least > 0.3);  // of 23 draws: less than 0.3 of 0.5 has probability 23 * 0.6^22 = 0.0003
+}
+
+TEST_CASE("hourly: with hour_of_day the mean over trials is the return probability, and trials differ") {
+  // 0.8 reaches from 0.6 to 1. The mean of 400 uniform draws is off by 0.4 / sqrt(12 * 400) = 0.006 at one
+  // sigma, and the share of 500 nodes by less.
+  Mean returned;
+  double least = 1;
+  for (std::uint64_t trial = 0; trial < 400; ++trial) {
+    const NodeEvents events = events_of(R"({"model": "hourly", "nodes": 500, "initial_nodes": 0, "boot_s": 0,
+                                            "loss_probability": 0, "return_probability": 0.8,
+                                            "return_variation": "hour_of_day"})",
+                                        3600, trial);
+    returned.add(static_cast<double>(events.size()) / 500);
+    least = std::min(least, static_cast<double>(events.size()) / 500);
+  }
+  CHECK(returned.is_near(0.8));
+  CHECK(returned.standard_error() > 0.005);
+  CHECK(least > 0.5);
 }
 
 TEST_CASE("hourly: a node that is lost while it boots was never there") {

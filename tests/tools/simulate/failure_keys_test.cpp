@@ -46,6 +46,7 @@ const std::vector<KeyWitness> kHourly = {
     {"initial_nodes", {4, 10}},
     {"loss_probability", {0.1, 0.5}},
     {"return_probability", {0.1, 0.9}},
+    {"return_variation", {"constant", "hour_of_day"}, {}, {{"return_probability", 0}}},
     {"boot_s", {0, 3000}, {}, {{"return_probability", 0}}},
 };
 
