@@ -7,7 +7,7 @@
 The rows are in tests/bench/paper_rows. Each is one figure: where the paper prints it, what it says, the band in which
 our figure counts as a hit, and how to get ours with the command line. Without an option all rows are run and printed.
 
-  --write   Run all rows and write docs/papers/NAME.json.
+  --write   Run all rows and write docs/papers/lazarus.json.
   --check   Run all rows; exit 1 if a figure is more than 2 % from the JSON, or on the other side of its band.
   --table   Compare the tables in docs/validation.md with the JSON; --renew writes them. Runs nothing.
 
