@@ -54,6 +54,8 @@ string(JOIN "\n" products
   "bf16 wgrad m=3 n=5 k=4: right"
   "fp8 m=3 n=5 k=4: right"
   "fp8 dgrad m=3 n=5 k=4: cublasLtMatmul has no algorithm for fp8 dgrad m=3 n=5 k=4"
+  "grouped dgrad: right"
+  "grouped wgrad: right"
   "bf16 m=3 n=13 k=4: cublasLtMatmul has no algorithm for bf16 m=3 n=13 k=4"
   "bf16 m=3 n=14 k=4: cublasLtMatmul has no algorithm for bf16 m=3 n=14 k=4"
   "bf16 m=3 n=15 k=4: cublasLtMatmulAlgoGetHeuristic for bf16 m=3 n=15 k=4: CUBLAS_STATUS_EXECUTION_FAILED"

@@ -50,11 +50,9 @@ void GemmData::fill(MatrixFill fill, cudaStream_t stream) {
   }
 }
 
-std::uint64_t count_wrong(const Gemm& gemm, int answer, GemmData& data, const Stream& stream) {
+std::uint64_t count_wrong(const Gemm& gemm, int answer, const GemmOperands& operands, const Stream& stream) {
   constexpr std::uint64_t kSeed = 1000;
   const GemmShape& shape = gemm.shape();
-  const GemmOperands operands = data.operands(0);
-  // The buffers are ours, whatever the library may do with them.
   fill_matrix(const_cast<void*>(operands.a), shape.type, shape.m * shape.k, MatrixFill::kExact, kSeed,
               stream.get());
   fill_matrix(const_cast<void*>(operands.b), shape.type, shape.k * shape.n, MatrixFill::kExact, kSeed + 1,
@@ -71,7 +69,7 @@ Visit visit_gemm(const GemmShape& shape, int answer, PointMeasurer& measurer, Ch
   const int sets = gemm_sets(shape);
   GemmData data(shape, sets);
   std::optional<std::uint64_t> nwrong;
-  if (checking == Checking::kYes) nwrong = count_wrong(gemm, used, data, measurer.stream());
+  if (checking == Checking::kYes) nwrong = count_wrong(gemm, used, data.operands(0), measurer.stream());
   data.fill(MatrixFill::kDense, measurer.stream().get());
   Visit visit =
       measurer.measure({[&](int set, cudaStream_t stream) { gemm.run(data.operands(set), used, stream); },

@@ -36,8 +36,10 @@ class GemmData {
   DeviceBuffer<Bf16> y_;
 };
 
-// Wrong elements of those looked at (count_wrong_products()). Overwrites the first set.
-[[nodiscard]] std::uint64_t count_wrong(const Gemm& gemm, int answer, GemmData& data, const Stream& stream);
+// Wrong elements of those looked at (count_wrong_products()). Overwrites the operands, which are the caller's
+// to write.
+[[nodiscard]] std::uint64_t count_wrong(const Gemm& gemm, int answer, const GemmOperands& operands,
+                                        const Stream& stream);
 
 // Measures one of the library's answers, from 0 on; where there are fewer, the last. Throws MatmulError.
 [[nodiscard]] Visit visit_gemm(const GemmShape& shape, int answer, PointMeasurer& measurer,

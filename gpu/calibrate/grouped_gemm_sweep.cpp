@@ -6,10 +6,10 @@
 #include <numeric>
 #include <utility>
 
-#include "gpu/bench/payload.h"
 #include "gpu/bench/traffic.h"
 #include "gpu/calibrate/gemm_case.h"
 #include "gpu/calibrate/gemm_families.h"
+#include "gpu/calibrate/grouped_check.h"
 #include "gpu/graph.h"
 
 namespace goodput::gpu::calibrate {
@@ -18,78 +18,49 @@ namespace {
 // Operands and results of several sets. Runs rotate over so many that none finds its own in the L2 cache.
 class GroupedData {
  public:
-  GroupedData(const GroupedShape& shape, int sets)
-      : x_elements_(shape.all_rows() * shape.k),
-        w_elements_(static_cast<std::int64_t>(shape.rows.size()) * shape.n * shape.k),
-        y_elements_(shape.all_rows() * shape.n) {
+  GroupedData(const GroupedShape& shape, int sets) : shape_(shape) {
     for (int set = 0; set < sets; ++set) {
-      x_.emplace_back(static_cast<std::size_t>(x_elements_));
-      w_.emplace_back(static_cast<std::size_t>(w_elements_));
-      y_.emplace_back(static_cast<std::size_t>(y_elements_));
+      a_.emplace_back(static_cast<std::size_t>(shape.a_elements()));
+      b_.emplace_back(static_cast<std::size_t>(shape.b_elements()));
+      y_.emplace_back(static_cast<std::size_t>(shape.y_elements()));
     }
   }
 
   [[nodiscard]] std::vector<GroupedOperands> operands() {
     std::vector<GroupedOperands> sets;
-    for (std::size_t set = 0; set < x_.size(); ++set)
-      sets.push_back({x_[set].data(), w_[set].data(), y_[set].data()});
+    for (std::size_t set = 0; set < a_.size(); ++set)
+      sets.push_back({a_[set].data(), b_[set].data(), y_[set].data()});
     return sets;
   }
-  // Set 0 with `seed`, the others with ones behind it.
-  void fill(std::size_t sets, MatrixFill fill, std::uint64_t seed, cudaStream_t stream) {
-    for (std::size_t set = 0; set < sets; ++set, seed += 2) {
-      fill_matrix(x_[set].data(), MatrixType::kBf16, x_elements_, fill, seed, stream);
-      fill_matrix(w_[set].data(), MatrixType::kBf16, w_elements_, fill, seed + 1, stream);
+  void fill_all(cudaStream_t stream) {
+    std::uint64_t seed = 0;
+    for (const GroupedOperands& set : operands()) {
+      fill_groups(shape_, set, MatrixFill::kDense, seed, stream);
+      seed += 2;
     }
   }
-  void fill_all(cudaStream_t stream) { fill(x_.size(), MatrixFill::kDense, 0, stream); }
-  void poison(cudaStream_t stream) {
-    GOODPUT_CUDA(cudaMemsetAsync(y_[0].data(), bench::kPoisonByte, y_[0].size() * sizeof(Bf16), stream));
-  }
-  [[nodiscard]] const Bf16* result() const { return y_[0].data(); }
 
  private:
-  std::int64_t x_elements_;
-  std::int64_t w_elements_;
-  std::int64_t y_elements_;
-  std::vector<DeviceBuffer<Bf16>> x_;
-  std::vector<DeviceBuffer<Bf16>> w_;
+  GroupedShape shape_;
+  std::vector<DeviceBuffer<Bf16>> a_;
+  std::vector<DeviceBuffer<Bf16>> b_;
   std::vector<DeviceBuffer<Bf16>> y_;
 };
-
-std::uint64_t count_wrong_groups(const GroupedShape& shape, std::uint64_t seed, const Bf16* y,
-                                 const Stream& stream) {
-  std::uint64_t wrong = 0;
-  std::int64_t begin = 0;
-  for (std::size_t expert = 0; expert < shape.rows.size(); ++expert) {
-    const std::int64_t rows = shape.rows[expert];
-    if (rows == 0) continue;
-    const ExactProduct product{{rows, shape.n, shape.k},
-                               seed,
-                               seed + 1,
-                               begin * shape.k,
-                               static_cast<std::int64_t>(expert) * shape.n * shape.k};
-    wrong += count_wrong_products(product, y + begin * shape.n, stream);
-    begin += rows;
-  }
-  return wrong;
-}
 
 Visit visit_grouped(const GroupedShape& shape, PointMeasurer& measurer, Checking checking) {
   constexpr std::uint64_t kCheckSeed = 1000;
   const int sets = bench::sets_for(shape.bytes());
   const Stream& stream = measurer.stream();
   GroupedData data(shape, sets);
+  const GroupedOperands first = data.operands().front();
   const GroupedGemm gemm(shape, data.operands());
-  if (checking == Checking::kYes) {
-    data.fill(1, MatrixFill::kExact, kCheckSeed, stream.get());
-  }
+  if (checking == Checking::kYes) fill_groups(shape, first, MatrixFill::kExact, kCheckSeed, stream.get());
   gemm.run(0, stream.get());  // whatever the first call alone does, handles for example, is none of a capture
   stream.synchronize();
-  if (checking == Checking::kYes) data.poison(stream.get());
+  if (checking == Checking::kYes) poison_groups(shape, first, stream.get());
   const bool captured = run_as_graph([&](cudaStream_t queue) { gemm.run(0, queue); }, stream);
   std::optional<std::uint64_t> nwrong;
-  if (checking == Checking::kYes) nwrong = count_wrong_groups(shape, kCheckSeed, data.result(), stream);
+  if (checking == Checking::kYes) nwrong = count_wrong_groups(shape, kCheckSeed, first.y, stream);
   data.fill_all(stream.get());
   int turn = 0;
   Visit visit =
@@ -134,16 +105,17 @@ void add_family(Sweep& sweep, const GroupedFamily& family, const std::vector<std
 }  // namespace
 
 std::vector<std::int64_t> rows_by_load(const std::vector<int>& loads, std::int64_t rows) {
+  const std::int64_t all = std::accumulate(loads.begin(), loads.end(), std::int64_t{0});
   std::vector<std::int64_t> parts;
   std::int64_t left = rows;
   for (const int load : loads) {
-    parts.push_back(rows * load / kLoadParts);
+    parts.push_back(rows * load / all);
     left -= parts.back();
   }
   std::vector<std::size_t> order(loads.size());
   std::iota(order.begin(), order.end(), 0U);
   std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
-    return rows * loads[a] % kLoadParts > rows * loads[b] % kLoadParts;
+    return rows * loads[a] % all > rows * loads[b] % all;
   });
   for (std::size_t i = 0; i < static_cast<std::size_t>(left); ++i) ++parts[order[i]];
   return parts;

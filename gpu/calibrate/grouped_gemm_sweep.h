@@ -14,7 +14,8 @@
 namespace goodput::gpu::calibrate {
 
 // Parts of `rows` in proportion to `loads`: the floors of the exact shares, and what is left one each to the
-// largest fractions, the earlier first. REQUIRES: none is negative, they add up to kLoadParts; rows < 2^40.
+// largest fractions, the earlier first. REQUIRES: none is negative, one is positive; rows times their sum <
+// 2^63.
 [[nodiscard]] std::vector<std::int64_t> rows_by_load(const std::vector<int>& loads, std::int64_t rows);
 
 // Runs it twice as a captured graph and says true, or, where it cannot be captured, once without and says

@@ -101,22 +101,40 @@ class Gemm {
   std::unique_ptr<State> state_;
 };
 
-// The forward product of every expert, in bf16: y_e (rows_e,n) = x_e (rows_e,k) W_e^T.
+// What one expert multiplies, and where its operands and its result begin among those of all (elements).
+struct GroupProduct {
+  GemmShape product;
+  std::int64_t a;
+  std::int64_t b;
+  std::int64_t y;
+};
+
+// One of the products of every expert e, in bf16. x has rows_e of k values for it, W_e is (n,k):
+//   kForward  y_e (rows_e,n) = x_e W_e^T
+//   kDgrad    dx_e (rows_e,k) = dy_e W_e
+//   kWgrad    dW_e (n,k) = dy_e^T x_e
 struct GroupedShape {
   std::int64_t n;
   std::int64_t k;
   std::vector<std::int64_t> rows;  // of every expert; 0: it has none
+  OperandLayout layout = OperandLayout::kForward;
 
   [[nodiscard]] std::int64_t all_rows() const;
   [[nodiscard]] double flops() const;
-  // The weights of an expert without rows are not read.
+  // The weights of an expert without rows are neither read nor written.
   [[nodiscard]] std::int64_t bytes() const;
+  // Of all operands and results, in elements.
+  [[nodiscard]] std::int64_t a_elements() const;
+  [[nodiscard]] std::int64_t b_elements() const;
+  [[nodiscard]] std::int64_t y_elements() const;
+  // Experts without rows are left out.
+  [[nodiscard]] std::vector<GroupProduct> products() const;
 };
 
-// Expert after expert: x (rows,k), w (experts,n,k), y (rows,n).
+// Expert after expert. Forward: x, W, y; kDgrad: dy, W, dx; kWgrad: dy, x, dW.
 struct GroupedOperands {
-  const Bf16* x;
-  const Bf16* w;
+  const Bf16* a;
+  const Bf16* b;
   Bf16* y;
 };
 

@@ -16,32 +16,8 @@ namespace {
 
 constexpr auto kGroupWorkspaceBytes = static_cast<std::size_t>(kMatmulWorkspaceBytes);
 
-// What one expert multiplies.
-struct Group {
-  std::int64_t rows;
-  std::size_t x;  // elements behind the first
-  std::size_t w;
-  std::size_t y;
-};
-
-// Experts without rows are left out.
-std::vector<Group> groups_of(const GroupedShape& shape) {
-  std::vector<Group> groups;
-  std::int64_t begin = 0;
-  for (std::size_t expert = 0; expert < shape.rows.size(); ++expert) {
-    const std::int64_t rows = shape.rows[expert];
-    if (rows > 0) {
-      groups.push_back({rows, static_cast<std::size_t>(begin * shape.k),
-                        expert * static_cast<std::size_t>(shape.n * shape.k),
-                        static_cast<std::size_t>(begin * shape.n)});
-    }
-    begin += rows;
-  }
-  return groups;
-}
-
-GroupedOperands operands_of(const Group& group, const GroupedOperands& all) {
-  return {all.x + group.x, all.w + group.w, all.y + group.y};
+GroupedOperands operands_of(const GroupProduct& group, const GroupedOperands& all) {
+  return {all.a + group.a, all.b + group.b, all.y + group.y};
 }
 
 #if CUBLAS_VERSION >= 120500
@@ -64,26 +40,31 @@ cublasHandle_t cublas_handle() {
 class GroupedCall {
  public:
   GroupedCall(const GroupedShape& shape, const std::vector<GroupedOperands>& sets)
-      : groups_(groups_of(shape)),
-        turn_w_(groups_.size(), CUBLAS_OP_T),
-        turn_x_(groups_.size(), CUBLAS_OP_N),
-        columns_(groups_.size(), static_cast<int>(shape.n)),
-        inner_(groups_.size(), static_cast<int>(shape.k)),
+      : groups_(shape.products()),
+        turn_b_(groups_.size(), shape.layout == OperandLayout::kForward ? CUBLAS_OP_T : CUBLAS_OP_N),
+        turn_a_(groups_.size(), shape.layout == OperandLayout::kWgrad ? CUBLAS_OP_T : CUBLAS_OP_N),
         one_(groups_.size(), 1),
         ones_(groups_.size(), 1.0F),
         zeros_(groups_.size(), 0.0F) {
-    for (const Group& group : groups_) rows_.push_back(static_cast<int>(group.rows));
+    for (const GroupProduct& group : groups_) {
+      const GemmShape& product = group.product;
+      columns_.push_back(static_cast<int>(product.n));
+      rows_.push_back(static_cast<int>(product.m));
+      inner_.push_back(static_cast<int>(product.k));
+      row_of_b_.push_back(static_cast<int>(shape.layout == OperandLayout::kForward ? product.k : product.n));
+      row_of_a_.push_back(static_cast<int>(shape.layout == OperandLayout::kWgrad ? product.m : product.k));
+    }
     for (const GroupedOperands& set : sets) {
-      std::vector<const void*> w;
-      std::vector<const void*> x;
+      std::vector<const void*> a;
+      std::vector<const void*> b;
       std::vector<void*> y;
-      for (const Group& group : groups_) {
+      for (const GroupProduct& group : groups_) {
         const GroupedOperands of_group = operands_of(group, set);
-        w.push_back(of_group.w);
-        x.push_back(of_group.x);
+        a.push_back(of_group.a);
+        b.push_back(of_group.b);
         y.push_back(of_group.y);
       }
-      addresses_.push_back({upload(w), upload(x), upload(y)});
+      addresses_.push_back({upload(a), upload(b), upload(y)});
     }
   }
 
@@ -95,9 +76,9 @@ class GroupedCall {
     check_grouped(cublasSetWorkspace(cublas_handle(), workspace_.data(), kGroupWorkspaceBytes),
                   "cublasSetWorkspace");
     check_grouped(cublasGemmGroupedBatchedEx(
-                      cublas_handle(), turn_w_.data(), turn_x_.data(), columns_.data(), rows_.data(),
-                      inner_.data(), ones_.data(), at.w.data(), CUDA_R_16BF, inner_.data(), at.x.data(),
-                      CUDA_R_16BF, inner_.data(), zeros_.data(), at.y.data(), CUDA_R_16BF, columns_.data(),
+                      cublas_handle(), turn_b_.data(), turn_a_.data(), columns_.data(), rows_.data(),
+                      inner_.data(), ones_.data(), at.b.data(), CUDA_R_16BF, row_of_b_.data(), at.a.data(),
+                      CUDA_R_16BF, row_of_a_.data(), zeros_.data(), at.y.data(), CUDA_R_16BF, columns_.data(),
                       static_cast<int>(groups_.size()), one_.data(), CUBLAS_COMPUTE_32F),
                   "cublasGemmGroupedBatchedEx");
   }
@@ -105,16 +86,18 @@ class GroupedCall {
  private:
   // On the device, as the call wants them.
   struct Addresses {
-    DeviceBuffer<const void*> w;
-    DeviceBuffer<const void*> x;
+    DeviceBuffer<const void*> a;
+    DeviceBuffer<const void*> b;
     DeviceBuffer<void*> y;
   };
 
-  std::vector<Group> groups_;
-  std::vector<cublasOperation_t> turn_w_;
-  std::vector<cublasOperation_t> turn_x_;
+  std::vector<GroupProduct> groups_;
+  std::vector<cublasOperation_t> turn_b_;
+  std::vector<cublasOperation_t> turn_a_;
   std::vector<int> columns_;
   std::vector<int> inner_;
+  std::vector<int> row_of_b_;  // elements from one row of the operand in memory to the next
+  std::vector<int> row_of_a_;
   std::vector<int> one_;
   std::vector<float> ones_;
   std::vector<float> zeros_;
@@ -135,12 +118,14 @@ class GroupedCall {
 class OneByOne {
  public:
   OneByOne(const GroupedShape& shape, std::vector<GroupedOperands> sets)
-      : groups_(groups_of(shape)), sets_(std::move(sets)) {
-    for (const Group& group : groups_) {
-      const auto same = [&](const std::unique_ptr<Gemm>& gemm) { return gemm->shape().m == group.rows; };
+      : groups_(shape.products()), sets_(std::move(sets)) {
+    for (const GroupProduct& group : groups_) {
+      const auto same = [&](const std::unique_ptr<Gemm>& gemm) {
+        return gemm->shape().m == group.product.m && gemm->shape().k == group.product.k;
+      };
       auto found = std::find_if(gemms_.begin(), gemms_.end(), same);
       if (found == gemms_.end()) {
-        gemms_.push_back(std::make_unique<Gemm>(GemmShape{group.rows, shape.n, shape.k}));
+        gemms_.push_back(std::make_unique<Gemm>(group.product));
         found = gemms_.end() - 1;
       }
       gemm_of_.push_back(static_cast<std::size_t>(found - gemms_.begin()));
@@ -150,12 +135,12 @@ class OneByOne {
   void run(int set, cudaStream_t stream) const {
     for (std::size_t i = 0; i < groups_.size(); ++i) {
       const GroupedOperands at = operands_of(groups_[i], sets_.at(static_cast<std::size_t>(set)));
-      gemms_[gemm_of_[i]]->run({at.x, at.w, at.y}, 0, stream);
+      gemms_[gemm_of_[i]]->run({at.a, at.b, at.y}, 0, stream);
     }
   }
 
  private:
-  std::vector<Group> groups_;
+  std::vector<GroupProduct> groups_;
   std::vector<GroupedOperands> sets_;
   std::vector<std::unique_ptr<Gemm>> gemms_;
   std::vector<std::size_t> gemm_of_;

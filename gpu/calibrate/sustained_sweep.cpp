@@ -73,7 +73,7 @@ Visit visit_sustained(const GemmShape& shape, const SustainedRule& rule, const P
   const int sets = gemm_sets(shape);
   GemmData data(shape, sets);
   Visit visit;
-  if (checking == Checking::kYes) visit.nwrong = count_wrong(gemm, 0, data, measurer.stream());
+  if (checking == Checking::kYes) visit.nwrong = count_wrong(gemm, 0, data.operands(0), measurer.stream());
   const cudaStream_t stream = measurer.stream().get();
   data.fill(MatrixFill::kDense, stream);
   int turn = 0;

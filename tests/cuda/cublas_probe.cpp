@@ -121,6 +121,29 @@ bool is_grouped_right(const std::vector<std::int64_t>& rows) {
   return true;
 }
 
+// The same of gradients, at the places that GroupedShape::products() says.
+bool are_gradients_right(const std::vector<std::int64_t>& rows, OperandLayout layout) {
+  const GroupedShape shape{5, 4, rows, layout};
+  const std::vector<Bf16> a = bf16_numbers(shape.a_elements());
+  const std::vector<Bf16> b = bf16_numbers(shape.b_elements());
+  std::vector<Bf16> y(static_cast<std::size_t>(shape.y_elements()));
+  GroupedGemm(shape, {{a.data(), b.data(), y.data()}}).run(0, nullptr);
+  for (const GroupProduct& group : shape.products()) {
+    const GemmShape& product = group.product;
+    for (std::int64_t at = 0; at < product.m * product.n; ++at) {
+      const std::int64_t row = at / product.n;
+      const std::int64_t column = at % product.n;
+      float sum = 0;
+      for (std::int64_t i = 0; i < product.k; ++i) {
+        const std::int64_t in_a = layout == OperandLayout::kWgrad ? i * product.m + row : row * product.k + i;
+        sum += number_at(group.a + in_a) * number_at(group.b + i * product.n + column);
+      }
+      if (to_float(y[static_cast<std::size_t>(group.y + at)]) != sum) return false;
+    }
+  }
+  return true;
+}
+
 void print(const char* what, const std::function<std::string()>& result) {
   try {
     std::printf("%s: %s\n", what, result().c_str());
@@ -144,6 +167,12 @@ int main() {
     print_product({3, 5, 4, MatrixType::kBf16, layout});
   print_product({3, 5, 4, MatrixType::kFp8});
   print_product({3, 5, 4, MatrixType::kFp8, OperandLayout::kDgrad});
+  print("grouped dgrad", [] {
+    return are_gradients_right({2, 0, 3, 2}, OperandLayout::kDgrad) ? "right" : "wrong";
+  });
+  print("grouped wgrad", [] {
+    return are_gradients_right({2, 0, 3, 2}, OperandLayout::kWgrad) ? "right" : "wrong";
+  });
   for (const std::int64_t failing : {13, 14, 15, 16}) print_product({3, failing, 4});
   print("answers", [] {
     const Gemm gemm({3, 5, 4}, 8);

@@ -74,6 +74,38 @@ TEST_CASE("matmul: experts are multiplied with weights of their own, one without
   CHECK(gemm.shape().bytes() == 2 * (2 + 3 * 2));  // two weights, three rows of x and y
 }
 
+std::vector<float> grouped_product(const GroupedShape& shape, const std::vector<float>& a,
+                                   const std::vector<float>& b) {
+  CHECK(shape.a_elements() == static_cast<std::int64_t>(a.size()));
+  CHECK(shape.b_elements() == static_cast<std::int64_t>(b.size()));
+  const Stream stream;
+  const DeviceBuffer<Bf16> left = upload(numbers(a));
+  const DeviceBuffer<Bf16> right = upload(numbers(b));
+  DeviceBuffer<Bf16> y =
+      upload(numbers(std::vector<float>(static_cast<std::size_t>(shape.y_elements()), -1)));
+  const GroupedGemm gemm(shape, {{left.data(), right.data(), y.data()}});
+  gemm.run(0, stream.get());
+  stream.synchronize();
+  std::vector<float> result;
+  for (const Bf16 value : download(y.data(), y.size())) result.push_back(to_float(value));
+  return result;
+}
+
+// Expert 0 has rows dy = (1, 2), (3, 4), x = 5, 6 and W = 7 over 8; expert 1 has none, and W = 9 over 10;
+// expert 2 has dy = (1, 0), x = 2 and W = 3 over 4: n = 2, k = 1.
+TEST_CASE("matmul: gradients of experts are of their own rows, and one without rows has none") {
+  const std::vector<float> dy = {1, 2, 3, 4, 1, 0};
+  const std::vector<float> w = {7, 8, 9, 10, 3, 4};
+  // dy W: 7 + 16, 21 + 32; 3
+  CHECK(grouped_product({2, 1, {2, 0, 1}, OperandLayout::kDgrad}, dy, w) == std::vector<float>{23, 53, 3});
+  // dy^T x: 5 + 18 and 10 + 24; nothing written; 2 and 0
+  CHECK(grouped_product({2, 1, {2, 0, 1}, OperandLayout::kWgrad}, dy, {5, 6, 2}) ==
+        std::vector<float>{23, 34, -1, -1, 2, 0});
+  CHECK(GroupedShape{2, 1, {2, 0, 1}, OperandLayout::kWgrad}.products().size() == 2);
+  CHECK(text_of(GroupedShape{2, 1, {2, 0, 1}, OperandLayout::kWgrad}.products()[1].product) ==
+        "bf16 wgrad m=2 n=1 k=1");
+}
+
 TEST_CASE("matmul: e4m3 is as its table says") {
   const auto value = [](int bits) { return to_float(E4m3{static_cast<std::uint8_t>(bits)}); };
   CHECK(value(0x00) == 0);

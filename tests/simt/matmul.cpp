@@ -84,11 +84,9 @@ std::string GroupedGemm::source() const {
 }
 
 void GroupedGemm::run(int set, cudaStream_t stream) const {
-  GroupedOperands at = state_->sets.at(static_cast<std::size_t>(set));
-  for (const std::int64_t rows : shape_.rows) {
-    queue_product<Bf16>({rows, shape_.n, shape_.k}, {at.x, at.w, at.y}, stream);
-    at = {at.x + rows * shape_.k, at.w + shape_.n * shape_.k, at.y + rows * shape_.n};
-  }
+  const GroupedOperands& all = state_->sets.at(static_cast<std::size_t>(set));
+  for (const GroupProduct& group : shape_.products())
+    queue_product<Bf16>(group.product, {all.a + group.a, all.b + group.b, all.y + group.y}, stream);
 }
 
 }  // namespace goodput::gpu::calibrate
