@@ -11,11 +11,22 @@
 
 namespace goodput::gpu::bench {
 
+// What a rank is given, and the counts of all others.
+struct RoutedInput {
+  std::int32_t me;
+  reference::Placement placement;
+  std::vector<std::int32_t> routing;  // tokens x top_k
+  std::vector<moe::Tokens> counts;    // ranks x experts; REQUIRES: those of `me` are the routing's
+};
+
 // The rank in the middle. Every rank has as many tokens as this one; the counts of the others are drawn, so
 // that nothing has to be exchanged.
 class RoutedRank {
  public:
   RoutedRank(const ClusterSize& cluster, const LayerShape& layer, moe::DispatchPolicy policy, CopyPath path,
+             const Stream& stream);
+  // Any other rank.
+  RoutedRank(RoutedInput input, const LayerShape& layer, moe::DispatchPolicy policy, CopyPath path,
              const Stream& stream);
 
   [[nodiscard]] const LayerShape& layer() const { return layer_; }
