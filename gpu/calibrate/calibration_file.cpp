@@ -29,22 +29,23 @@ void write_members(const JsonValue& object, bench::JsonWriter& json) {
   }
 }
 
+void write_members(const std::vector<Param>& params, bench::JsonWriter& json) {
+  for (const Param& param : params) {
+    json.key(param.name);
+    std::visit([&json](const auto& value) { json.value(value); }, param.value);
+  }
+}
+
 void write_params(const TableKey& table, bench::JsonWriter& json) {
   if (table.params.empty()) return;
   json.key("params");
   json.begin_object();
-  for (const Param& param : table.params) {
-    json.key(param.name);
-    std::visit([&json](const auto& value) { json.value(value); }, param.value);
-  }
+  write_members(table.params, json);
   json.end_object();
 }
 
-void write_point(const MeasuredTable& table, std::int64_t size, const PointSummary& point,
-                 bench::JsonWriter& json) {
+void write_times(const PointSummary& point, bench::JsonWriter& json) {
   const Visit& visit = point.visit;
-  json.begin_object();
-  if (!table.size_name.empty()) json.member(table.size_name, size);
   json.member("median_us", visit.us.median);
   // Times that events do not resolve: the file has no zeros.
   if (visit.us.p05 > 0) json.member("p05_us", visit.us.p05);
@@ -56,6 +57,13 @@ void write_point(const MeasuredTable& table, std::int64_t size, const PointSumma
   if (visit.sm_mhz) json.member("sm_mhz", *visit.sm_mhz);
   if (visit.power_w) json.member("power_w", *visit.power_w);
   if (point.unsteady) json.member("unsteady", true);
+}
+
+void write_point(const MeasuredTable& table, std::int64_t size, const PointSummary& point,
+                 bench::JsonWriter& json) {
+  json.begin_object();
+  if (!table.size_name.empty()) json.member(table.size_name, size);
+  write_times(point, json);
   json.end_object();
 }
 
@@ -70,6 +78,32 @@ void write_table(const MeasuredTable& table, const std::string& tier, bench::Jso
   for (const auto& [size, point] : table.by_size) write_point(table, size, point, json);
   json.end_array();
   json.end_object();
+}
+
+void write_check(const MeasuredBlock& check, const std::string& tier, bench::JsonWriter& json) {
+  const Visit& visit = check.summary.visit;
+  json.begin_object();
+  json.member("name", text_of(check.key));
+  json.member("block", check.key.table.op);
+  json.key("params");
+  json.begin_object();
+  write_members(check.key.table.params, json);
+  json.member(check.key.size_name, check.key.size);
+  write_expert_rows(visit.expert_rows, json);
+  json.end_object();
+  json.member("tier", tier);
+  json.member("source", visit.source);
+  write_times(check.summary, json);
+  write_parts(visit.parts, json);
+  json.end_object();
+}
+
+void write_checks(const MeasuredTables& tables, const std::string& tier, bench::JsonWriter& json) {
+  if (tables.checks.empty()) return;
+  json.key("checks");
+  json.begin_array();
+  for (const MeasuredBlock& check : tables.checks) write_check(check, tier, json);
+  json.end_array();
 }
 
 void write_run(const JsonValue& header, bench::JsonWriter& json) {
@@ -100,6 +134,9 @@ void write_machine(const JsonValue& header, const MeasuredTables& tables, bench:
     for (const auto& point : table.by_size) {
       if (point.second.visit.sm_mhz) mhz.push_back(*point.second.visit.sm_mhz);
     }
+  }
+  for (const MeasuredBlock& check : tables.checks) {
+    if (check.summary.visit.sm_mhz) mhz.push_back(*check.summary.visit.sm_mhz);
   }
   json.key("machine");
   json.begin_object();
@@ -155,6 +192,7 @@ std::string calibration_text(const JsonValue& header, const MeasuredPoints& poin
   json.begin_array();
   for (const MeasuredTable& table : tables.tables) write_table(table, tier, json);
   json.end_array();
+  write_checks(tables, tier, json);
   json.end_object();
   return json.text();
 }

@@ -25,7 +25,8 @@ std::size_t points_in(const std::vector<Sweep>& sweeps) {
 std::size_t measured_in(const std::vector<Sweep>& sweeps, const MeasuredPoints& points, int rounds) {
   std::size_t measured = 0;
   for (const Sweep& sweep : sweeps) {
-    for (const SweepPoint& point : sweep.points) measured += points.has(point.key, rounds) ? 1 : 0;
+    for (const SweepPoint& point : sweep.points)
+      measured += points.has(point.key, sweep.rounds(rounds)) ? 1 : 0;
   }
   return measured;
 }

@@ -101,6 +101,8 @@ MeasuredTables tables_of(const MeasuredPoints& points) {
                           " wrong values");
     } else if (first->ceiling) {
       add_ceiling(*first, summary, all.ceilings);
+    } else if (!summary.visit.parts.empty()) {
+      all.checks.push_back({first->key, summary});
     } else {
       MeasuredTable& table = table_of(first->key, all.tables);
       add_source(summary.visit.source, table.source);

@@ -23,9 +23,16 @@ struct MeasuredCeiling {
   std::string of;  // what reached it
 };
 
+// A block that ran.
+struct MeasuredBlock {
+  PointKey key;
+  PointSummary summary;
+};
+
 struct MeasuredTables {
   std::vector<MeasuredTable> tables;      // by op as first seen, then by params
   std::vector<MeasuredCeiling> ceilings;  // by name
+  std::vector<MeasuredBlock> checks;      // as first seen
   std::vector<std::string> notes;         // what was left out, and why
 };
 

@@ -35,8 +35,23 @@ std::optional<double> median_of(const std::vector<const Visit*>& visits,
   return bench::summarize(values).median;
 }
 
+// The median of each; the same block has the same parts on every visit.
+std::vector<PartTime> merged_parts(const std::vector<const Visit*>& visits) {
+  std::vector<PartTime> parts = visits.front()->parts;
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    std::vector<double> times;
+    for (const Visit* const visit : visits) {
+      if (i < visit->parts.size()) times.push_back(visit->parts[i].median_us);
+    }
+    parts[i].median_us = bench::summarize(times).median;
+  }
+  return parts;
+}
+
 Visit merged(const std::vector<const Visit*>& visits) {
   Visit all;
+  all.parts = merged_parts(visits);
+  all.expert_rows = visits.front()->expert_rows;
   all.us.median = median_of(visits, [](const Visit& visit) { return visit.us.median; });
   all.us.p05 = median_of(visits, [](const Visit& visit) { return visit.us.p05; });
   all.us.p95 = median_of(visits, [](const Visit& visit) { return visit.us.p95; });

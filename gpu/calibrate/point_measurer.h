@@ -8,21 +8,25 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "gpu/bench/clock_probe.h"
 #include "gpu/bench/measure.h"
 #include "gpu/bench/sampling.h"
 #include "gpu/bench/stream_timer.h"
+#include "gpu/calibrate/part_times.h"
 
 namespace goodput::gpu::calibrate {
 
 // What one visit to a point came to.
 struct Visit {
-  bench::Statistics us;                 // of one run; `count` samples
-  std::optional<double> sm_mhz;         // behind the samples
-  std::optional<std::uint64_t> nwrong;  // none: not looked at on this visit
-  std::optional<double> power_w;        // of the device, where that was asked for
-  std::string source;                   // what ran, for people: "cublasLtMatmul, first answer"
+  bench::Statistics us;                     // of one run; `count` samples
+  std::optional<double> sm_mhz;             // behind the samples
+  std::optional<std::uint64_t> nwrong;      // none: not looked at on this visit
+  std::optional<double> power_w;            // of the device, where that was asked for
+  std::string source;                       // what ran, for people: "cublasLtMatmul, first answer"
+  std::vector<PartTime> parts{};            // of a block, in order: such a point is a check, and no table's
+  std::vector<std::int64_t> expert_rows{};  // of a block with experts: what each of the rank's gets
 };
 
 class PointMeasurer {

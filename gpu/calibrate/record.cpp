@@ -49,6 +49,8 @@ void write_record(const VisitRecord& record, bench::JsonWriter& json) {
   json.member("round", record.round);
   if (record.again) json.member("again", true);
   write_times(record.visit, json);
+  write_expert_rows(record.visit.expert_rows, json);
+  write_parts(record.visit.parts, json);
   json.end_object();
 }
 
@@ -120,6 +122,38 @@ bool take_time(const std::string& name, const JsonValue& value, Visit& visit) {
   return true;
 }
 
+double not_negative(const JsonValue& value) {
+  if (!(value.number() >= 0)) throw std::invalid_argument("expected a number of at least 0");
+  return value.number();
+}
+
+PartTime part_of(const JsonValue& value) {
+  PartTime part{"", false, 0};
+  for (const auto& [name, member] : value.object()) {
+    if (name == "part")
+      part.part = member.text();
+    else if (name == "backward")
+      part.is_backward = member.boolean();
+    else if (name == "median_us")
+      part.median_us = not_negative(member);
+    else
+      throw std::invalid_argument("unknown member '" + name + "' of a part");
+  }
+  static_cast<void>(value.at("part"));
+  static_cast<void>(value.at("median_us"));
+  return part;
+}
+
+bool take_parts(const std::string& name, const JsonValue& value, Visit& visit) {
+  if (name == "parts") {
+    for (const JsonValue& part : value.array()) visit.parts.push_back(part_of(part));
+    return true;
+  }
+  if (name != "expert_rows") return false;
+  for (const JsonValue& rows : value.array()) visit.expert_rows.push_back(whole(rows, 0));
+  return true;
+}
+
 bool take_name(const std::string& name, const JsonValue& value, VisitRecord& record) {
   if (name == "sweep")
     record.sweep = value.text();
@@ -139,7 +173,9 @@ bool take_name(const std::string& name, const JsonValue& value, VisitRecord& rec
 }
 
 void take_member(const std::string& name, const JsonValue& value, VisitRecord& record) {
-  if (take_name(name, value, record) || take_time(name, value, record.visit)) return;
+  if (take_name(name, value, record) || take_time(name, value, record.visit) ||
+      take_parts(name, value, record.visit))
+    return;
   if (is_size(name)) {
     if (!record.key.size_name.empty()) throw std::invalid_argument("there is already a size");
     record.key.size_name = name;

@@ -53,7 +53,7 @@ class CalibrationRun {
  private:
   void run_sweep(const Sweep& sweep) {
     bool begun = false;
-    for (int round = 1; round <= plan_.rounds; ++round) {
+    for (int round = 1; round <= sweep.rounds(plan_.rounds); ++round) {
       for (const SweepPoint* const point : order_of_round(sweep, round, plan_.seed)) {
         if (points_.has(point->key, round)) continue;
         if (!std::exchange(begun, true)) hooks_.begin_sweep();

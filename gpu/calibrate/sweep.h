@@ -2,8 +2,10 @@
 // listed anywhere; its points allocate what they need when they are visited, and free it again.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <optional>
 #include <string>
 #include <vector>
@@ -35,7 +37,10 @@ struct SweepPoint {
 struct Sweep {
   std::string name;
   std::vector<SweepPoint> points;
-  std::function<void()> done;  // may be empty: gives back what the points share
+  std::function<void()> done;                         // may be empty: gives back what the points share
+  int most_rounds = std::numeric_limits<int>::max();  // fewer where a visit takes long
+
+  [[nodiscard]] int rounds(int of_the_run) const { return std::min(of_the_run, most_rounds); }
 };
 
 // Seconds of a visit to something that takes `run_us` and as long as `setup_ms` to prepare (and to check,

@@ -118,6 +118,60 @@ TEST_CASE("calibration file: a point has the least of its rounds, power where it
     CHECK(without.find(absent) == nullptr);
 }
 
+TEST_CASE("calibration file: a block that ran is a check with its sizes and parts, and no table") {
+  VisitRecord block = visit_of({"moe_layer", {{"hidden", std::int64_t{64}}, {"sustained", true}}}, 16, 10);
+  block.key.size_name = "tokens";
+  block.visit.nwrong = 0;
+  block.visit.power_w = 650;
+  block.visit.source = "a dispatcher";
+  block.visit.expert_rows = {20, 12};
+  block.visit.parts = {{"router", false, 2}, {"router_dgrad", true, 0}};
+  VisitRecord wrong = block;
+  wrong.key.size = 32;
+  wrong.visit.nwrong = 1;
+  const std::string text = calibration_text(header_with("measured"), points_of({block, wrong}));
+  CHECK(text.substr(text.find("  \"ops\"")) == R"(  "ops": [],
+  "checks": [
+    {
+      "name": "moe_layer hidden=64 sustained tokens=16",
+      "block": "moe_layer",
+      "params": {
+        "hidden": 64,
+        "sustained": true,
+        "tokens": 16,
+        "expert_rows": [
+          20,
+          12
+        ]
+      },
+      "tier": "measured",
+      "source": "a dispatcher",
+      "median_us": 10,
+      "p05_us": 7.5,
+      "p95_us": 15,
+      "min_us": 5,
+      "n": 50,
+      "cv": 0.25,
+      "nwrong": 0,
+      "power_w": 650,
+      "parts": [
+        {
+          "part": "router",
+          "median_us": 2
+        },
+        {
+          "part": "router_dgrad",
+          "backward": true,
+          "median_us": 0
+        }
+      ]
+    }
+  ]
+}
+)");
+  CHECK(text.find("left out: moe_layer hidden=64 sustained tokens=32: 1 wrong values") != std::string::npos);
+}
+
 TEST_CASE("calibration file: a third visit decides between two that differ") {
   const MeasuredPoints points =
       points_of({visit_of(gemm(64), 16, 10), visit_of(gemm(64), 16, 12, 2), visit_of(gemm(64), 16, 11.9, 3)});

@@ -65,6 +65,20 @@ TEST_CASE("calibration record: a line holds all of it, and reads back to the sam
   CHECK(line_of(parse_record(note)) == note);
 }
 
+TEST_CASE("calibration record: a block's line holds its parts and the rows of its experts") {
+  VisitRecord record = full_visit();
+  record.ceiling.reset();
+  record.visit.expert_rows = {7, 0};
+  record.visit.parts = {{"scatter", false, 2.5}, {"scatter", true, 0}};
+  const std::string line = line_of(record);
+  const std::string end =
+      R"("source": "cublasLtMatmul","expert_rows": [7,0],"parts": [{"part": "scatter","median_us": 2.5},)"
+      R"({"part": "scatter","backward": true,"median_us": 0}]}})"
+      "\n";
+  CHECK(line.substr(line.size() - end.size()) == end);
+  CHECK(line_of(parse_record(line)) == line);
+}
+
 TEST_CASE("calibration record: what is no record is refused, member by name") {
   const auto error_of = [](const std::string& line) {
     return thrown_by([&] { static_cast<void>(parse_record(line)); });
@@ -89,6 +103,12 @@ TEST_CASE("calibration record: what is no record is refused, member by name") {
   CHECK(error_of(visit(R"(,"bytes": 16,"tokens": 4)")) == "'tokens': there is already a size");
   CHECK(error_of(visit(R"(,"params": {"n": -4})")) == "'params': expected a whole number");
   CHECK(error_of(visit(R"(,"source": 3)")) == "'source': expected a string");
+  CHECK(error_of(visit(R"(,"expert_rows": [-1])")) == "'expert_rows': expected a whole number");
+  CHECK(error_of(visit(R"(,"parts": [{"median_us": 1}])")) == "'parts': 'part' is missing");
+  CHECK(error_of(visit(R"(,"parts": [{"part": "qkv"}])")) == "'parts': 'median_us' is missing");
+  CHECK(error_of(visit(R"(,"parts": [{"part": "qkv","median_us": -1}])")) ==
+        "'parts': expected a number of at least 0");
+  CHECK(error_of(visit(R"(,"parts": [{"name": "qkv"}])")) == "'parts': unknown member 'name' of a part");
   CHECK(error_of(R"({"sentinels": {"copy": 0}})") == "expected a number above 0");
 }
 

@@ -116,6 +116,21 @@ TEST_CASE("calibration run: failures with a success between them do not end it, 
   CHECK(run.visits.size() == 12);
 }
 
+TEST_CASE(
+    "calibration run: a sweep that takes long has fewer rounds than the run, and no third that decides") {
+  ScriptedRun run;
+  int times = 0;
+  run.time_us = [&](int, const PointKey&) { return ++times % 2 == 0 ? 10.0 : 20.0; };
+  Sweep once = sweep_of("long", 3);
+  once.most_rounds = 1;
+  CHECK(run.run(scripted_plan_of({once, sweep_of("gemm", 2)})).end == CalibrationEnd::kDone);
+  int of_long = 0;
+  for (const VisitRecord& visit : run.visits) of_long += visit.sweep == "long" ? 1 : 0;
+  CHECK(of_long == 3);
+  CHECK(once.rounds(2) == 1);
+  CHECK(sweep_of("gemm", 2).rounds(2) == 2);
+}
+
 // 40 visits of 4 s: before the first, after every 8 (32 s are 30 or more) but the last 8, and at the end.
 TEST_CASE(
     "calibration run: sentinels are looked at first, every half minute and last, and the file is made") {
@@ -201,6 +216,26 @@ TEST_CASE("measured points: a round that is done again leaves the others of its 
   points.add(visit_of(8, 1, 11, true));
   REQUIRE(points.to_do_again().size() == 1);
   CHECK(points.to_do_again()[0].round == 2);
+}
+
+// Medians over three rounds: 4 of 3, 4, 9; and 6 of 6, 8, 5.
+TEST_CASE("measured points: a part of a block is the median over rounds, as the block is") {
+  MeasuredPoints points(2);
+  const std::vector<std::vector<double>> rounds = {{3, 6}, {9, 8}, {4, 5}};
+  for (int round = 1; round <= 3; ++round) {
+    VisitRecord record = visit_of(8, round, 10);
+    const std::vector<double>& us = rounds[static_cast<std::size_t>(round) - 1];
+    record.visit.parts = {{"qkv", false, us[0]}, {"qkv_dgrad", true, us[1]}};
+    record.visit.expert_rows = {5};
+    points.add(record);
+  }
+  const Visit visit = points.summary(visit_of(8, 1, 0).key).visit;
+  REQUIRE(visit.parts.size() == 2);
+  CHECK(visit.parts[0].median_us == 4);
+  CHECK(visit.parts[1].median_us == 6);
+  CHECK(visit.parts[1].part == "qkv_dgrad");
+  CHECK(visit.parts[1].is_backward);
+  CHECK(visit.expert_rows == std::vector<std::int64_t>{5});
 }
 
 TEST_CASE("measured points: a third round decides, and makes no point unsteady of which two agree") {
