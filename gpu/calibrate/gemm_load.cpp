@@ -1,5 +1,6 @@
 #include "gpu/calibrate/gemm_load.h"
 
+#include <algorithm>
 #include <cstdint>
 #include <string>
 #include <utility>
@@ -21,13 +22,19 @@ double time_of_run(GemmLoad& load) {
 
 }  // namespace
 
-GemmShape gemm_load_shape(Sizes sizes) {
+GemmShape gemm_load_shape(Sizes sizes, int times) {
   const std::int64_t side = sizes == Sizes::kQuick ? 32 : 8192;
-  return {side, side, side};
+  return {side, side, times * side};
 }
 
-GemmLoad::GemmLoad(Sizes sizes, const Stream& stream)
-    : gemm_(gemm_load_shape(sizes)), data_(gemm_.shape(), 1) {
+int gemm_load_times(double run_us) {
+  constexpr double kUsOfOne = 67e3;
+  constexpr double kMostTimes = 16;
+  return static_cast<int>(std::clamp(run_us / kUsOfOne, 1.0, kMostTimes));
+}
+
+GemmLoad::GemmLoad(Sizes sizes, const Stream& stream, int times)
+    : gemm_(gemm_load_shape(sizes, times)), data_(gemm_.shape(), 1) {
   data_.fill(MatrixFill::kDense, stream.get());
   stream.synchronize();
   run_us_ = time_of_run(*this);

@@ -11,14 +11,20 @@
 
 namespace goodput::gpu::calibrate {
 
-// 8192^3 in bf16, which reads and writes little for what it computes; 32^3 where it is quick.
-[[nodiscard]] GemmShape gemm_load_shape(Sizes sizes);
+// 8192^3 in bf16, which reads and writes little for what it computes; 32^3 where it is quick. `times`: its k,
+// and so what it takes, is so many times that.
+[[nodiscard]] GemmShape gemm_load_shape(Sizes sizes, int times = 1);
+
+// How many times as long a product shall last beside something that takes `run_us`. A stream takes about a
+// thousand kernels, then the host waits: beside copies of half a second shorter products would end before the
+// host gets to the copies. From 1 to 16.
+[[nodiscard]] int gemm_load_times(double run_us);
 
 // Allocates. Runs must not overlap.
 class GemmLoad {
  public:
   // Waits for the stream, on which it times a few.
-  GemmLoad(Sizes sizes, const Stream& stream);
+  GemmLoad(Sizes sizes, const Stream& stream, int times = 1);
 
   // Of one run alone.
   [[nodiscard]] double run_us() const { return run_us_; }

@@ -123,18 +123,20 @@ Visit visit_host_copy(const HostCopyPoint& point, bool is_beside, HostPlaces& pl
                       Checking checking) {
   HostCopyCase copy(point, places, measurer.stream());
   const auto run = [&](cudaStream_t stream) { copy.run(stream); };
+  const double us = usual_us(point.memory, point.bytes);
+  const int times = gemm_load_times(us);
   Visit visit;
   if (is_beside) {
-    GemmLoad gemm(point.sizes, measurer.stream());
-    visit = measure_beside(run, usual_us(point.memory, point.bytes), gemm.background(), measurer);
+    GemmLoad gemm(point.sizes, measurer.stream(), times);
+    visit = measure_beside(run, us, gemm.background(), measurer);
   } else if (point.memory == HostMemory::kPinned) {
     visit = measurer.measure({[&](int, cudaStream_t stream) { copy.run(stream); }, 1, point.bytes});
   } else {
     visit = measurer.measure_uncaptured(run);
   }
   if (checking == Checking::kYes) visit.nwrong = copy.count_wrong(measurer.stream());
-  visit.source =
-      is_beside ? "cudaMemcpyAsync beside " + text_of(gemm_load_shape(point.sizes)) : "cudaMemcpyAsync";
+  visit.source = is_beside ? "cudaMemcpyAsync beside " + text_of(gemm_load_shape(point.sizes, times))
+                           : "cudaMemcpyAsync";
   return visit;
 }
 

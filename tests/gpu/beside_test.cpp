@@ -51,6 +51,16 @@ TEST_CASE("beside: what would take too many runs of the other is refused") {
                        "the background work always ended before the timed work", std::runtime_error);
 }
 
+// 4 GiB of pageable memory at 8 GB/s take 537 ms. Six copies and half as much again are 4.8 s of products: at
+// 1.57 ms each (H100) 3079, at 8 times as long 385, which a stream takes without making the host wait.
+TEST_CASE("beside: a product beside something that takes long lasts in proportion") {
+  CHECK(gemm_load_times(100) == 1);
+  CHECK(gemm_load_times(67e3) == 1);
+  CHECK(gemm_load_times(134e3) == 2);
+  CHECK(gemm_load_times(537e3) == 8);
+  CHECK(gemm_load_times(1e9) == 16);
+}
+
 TEST_CASE("beside: a product to run beside others knows its own time") {
   const Stream stream;
   GemmLoad load(Sizes::kQuick, stream);
@@ -61,6 +71,7 @@ TEST_CASE("beside: a product to run beside others knows its own time") {
   stream.synchronize();
   CHECK(simt::counters().kernels == kernels + 1);
   CHECK(text_of(gemm_load_shape(Sizes::kFull)) == "bf16 m=8192 n=8192 k=8192");
+  CHECK(text_of(gemm_load_shape(Sizes::kFull, 8)) == "bf16 m=8192 n=8192 k=65536");
 }
 
 }  // namespace
