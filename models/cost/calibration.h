@@ -149,7 +149,41 @@ struct MeasuredCeilings {
   friend bool operator==(const MeasuredCeilings&, const MeasuredCeilings&) = default;
 };
 
-// A whole step that ran on the machine.
+// What a block of a training step is (docs/calibrate.md, "Checks").
+enum class MeasuredBlock : std::uint8_t { kUnstated, kDenseLayer, kMoeLayer };
+enum class MeasuredDispatch : std::uint8_t { kUnstated, kFlexible, kPadded };
+inline constexpr std::string_view kMeasuredBlockNames[] = {"dense_layer", "moe_layer"};
+inline constexpr std::string_view kMeasuredDispatchNames[] = {"flexible", "padded"};
+
+struct BlockParams {
+  std::string model{};
+  std::int64_t tokens = 0;  // of the rank
+  std::int64_t hidden = 0, ffn = 0;
+  std::int64_t heads = 0, kv_heads = 0, head_dim = 0;
+  std::int64_t tp = 0;
+  std::int64_t experts = 0, top_k = 0;
+  std::int64_t ranks = 0;  // that share the experts
+  std::int64_t slots = 0;  // expert replicas of a rank
+  std::string loads{};     // how tokens are divided among experts
+  MeasuredDispatch dispatch = MeasuredDispatch::kUnstated;
+  MeasuredType dtype = MeasuredType::kUnstated;
+  bool is_gated = false;
+  std::int64_t load_ratio = 0;  // eighths of the tokens that one of eight experts gets
+  bool is_sustained = false;
+  std::vector<std::int32_t> expert_rows{};  // of every expert of the rank, padding included
+
+  friend bool operator==(const BlockParams&, const BlockParams&) = default;
+};
+
+struct MeasuredPart {
+  std::string part{};
+  bool is_backward = false;
+  double median_us = 0;  // 0: less than the timer resolves
+
+  friend bool operator==(const MeasuredPart&, const MeasuredPart&) = default;
+};
+
+// A block or a whole step that ran on the machine.
 struct MeasuredCheck {
   std::string name{}, source{};
   double median_us = 0;
@@ -157,6 +191,11 @@ struct MeasuredCheck {
   double cv = 0;
   std::int64_t samples = 0;
   Tier tier = Tier::kAssumed;
+  MeasuredBlock block = MeasuredBlock::kUnstated;
+  BlockParams params{};
+  std::vector<MeasuredPart> parts{};  // in the order in which they ran
+  double sm_mhz = 0, power_w = 0;
+  bool is_unsteady = false;
 
   friend bool operator==(const MeasuredCheck&, const MeasuredCheck&) = default;
 };
@@ -202,6 +241,8 @@ Result<Calibration> read_calibration(const std::string& path);
 [[nodiscard]] config::Fields config_fields(MeasuredPoint& point);
 [[nodiscard]] config::Fields config_fields(MeasuredFit& fit);
 [[nodiscard]] config::Fields config_fields(MeasuredCheck& check);
+[[nodiscard]] config::Fields config_fields(BlockParams& params);
+[[nodiscard]] config::Fields config_fields(MeasuredPart& part);
 [[nodiscard]] config::Fields config_fields(AssumedNumber& assumed);
 [[nodiscard]] Status config_finish(Calibration& calibration);
 [[nodiscard]] Status config_finish(Measurement& measurement);

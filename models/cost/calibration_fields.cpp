@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "models/cost/calibration.h"
+#include "models/cost/object_lists.h"
 #include "models/cost/stated_values.h"
 #include "sim/base/json.h"
 
@@ -14,6 +15,8 @@ using config::Fields;
 using config::Need;
 using config::Place;
 using config::Value;
+using stated::objects;
+using stated::read_array;
 
 constexpr std::array<std::string_view, 1> kSchema = {"goodput.calibration/1"};
 
@@ -25,24 +28,6 @@ struct RefusedTier {
 constexpr RefusedTier kRefusedTiers[] = {
     {"correctness_only", "the ranks took turns on one GPU, so no network was measured"},
     {"emulated", "the kernels ran on a CPU, not on a GPU"}};
-
-Error not_an_array(const Place& place, std::string_view of) {
-  return place.error(fmt::format("must be an array of {}", of));
-}
-
-// REQUIRES: `read_one` reads an element into its last argument.
-template <typename T, typename ReadOne>
-Status read_array(const Json& from, Place& place, std::vector<T>& values, std::string_view of,
-                  ReadOne read_one) {
-  if (!from.is_array()) return not_an_array(place, of);
-  values.clear();
-  for (const Json& element : from) {
-    Place at = place.at(std::to_string(values.size()));
-    GOODPUT_TRY_STATUS(read_one(element, at, values.emplace_back()));
-    if (at.tier) place.tier = lowest(place.tier.value_or(*at.tier), *at.tier);
-  }
-  return Ok{};
-}
 
 Value texts(std::vector<std::string>& values) {
   const auto read = [&values](const Json& from, Place& place) {
@@ -66,27 +51,6 @@ Value interval(std::vector<double>& values) {
     if (!values.empty()) into = values;
   };
   return {"an array of two numbers", read, write, {}};
-}
-
-Status always_fine(const Json&, const Place&) {
-  return Ok{};
-}
-
-// `check` sees an element before it is read.
-template <typename T>
-Value objects(std::vector<T>& values, std::string_view of,
-              Status (*check)(const Json&, const Place&) = always_fine) {
-  const auto read = [&values, of, check](const Json& from, Place& place) {
-    return read_array(from, place, values, of, [check](const Json& one, Place& at, T& value) -> Status {
-      GOODPUT_TRY_STATUS(check(one, at));
-      return config::object(value).read(one, at);
-    });
-  };
-  const auto write = [&values](OrderedJson& into) {
-    if (!values.empty()) into = OrderedJson::array();
-    for (T& value : values) into.push_back(config::write(config_fields(value)));
-  };
-  return {fmt::format("an array of {}", of), read, write, {}};
 }
 
 // Such a time is refused before anything else is read of it.
@@ -203,7 +167,7 @@ Fields config_fields(Calibration& calibration) {
       {"ops", Need::kRequired, objects(calibration.ops, "ops", check_tier),
        "list of tables, one for each operation and shape"},
       {"checks", Need::kOptional, objects(calibration.checks, "checks", check_tier),
-       "list of training steps that ran on the machine, to compare predictions with"},
+       "list of blocks and training steps that ran on the machine, to compare predictions with"},
       {"assumed", Need::kOptional, objects(calibration.assumed, "assumed numbers"),
        "list of numbers that were assumed, not measured"},
   };

@@ -1,35 +1,19 @@
-// The fields of a table of a calibration file, and of a step that ran.
-#include <fmt/format.h>
-
-#include <algorithm>
-
+// The fields of a table of a calibration file.
 #include "models/cost/calibration.h"
+#include "models/cost/measured_times.h"
 #include "models/cost/stated_values.h"
-#include "sim/base/json.h"
 
 namespace goodput {
 namespace {
 
 using config::Fields;
 using config::Need;
-using config::Place;
-using config::Value;
+using measured::check_times;
+using measured::joined;
+using measured::state_fields;
+using measured::time_fields;
 
 constexpr std::int64_t kMostRanks = 1'000'000;
-
-Value no_wrong_results() {
-  const auto read = [](const Json& from, const Place& place) -> Status {
-    if (from == 0) return Ok{};
-    return place.error(
-        fmt::format("must be 0, not {}: the times of a point with wrong results are not valid", from.dump()));
-  };
-  return {"0", read, {}, {}};
-}
-
-Fields joined(Fields first, const Fields& second) {
-  first.insert(first.end(), second.begin(), second.end());
-  return first;
-}
 
 Fields shape_fields(MeasuredParams& params) {
   using stated::count;
@@ -87,34 +71,6 @@ Fields size_fields(MeasuredPoint& point) {
   };
 }
 
-// Of a point and of a check alike.
-template <typename Timed>
-Fields time_fields(Timed& timed) {
-  using stated::positive;
-  return {
-      {"median_us", Need::kRequired, config::number(timed.median_us, config::above(0)),
-       "median time of one op or step"},
-      {"p05_us", Need::kOptional, positive(timed.p05_us), "5th percentile of the times"},
-      {"p95_us", Need::kOptional, positive(timed.p95_us), "95th percentile of the times"},
-      {"min_us", Need::kOptional, positive(timed.min_us), "shortest time"},
-      {"n", Need::kOptional, stated::count(timed.samples), "number of times that were measured"},
-      {"cv", Need::kOptional, stated::not_negative(timed.cv),
-       "standard deviation of the times divided by their mean"},
-  };
-}
-
-template <typename Timed>
-Status check_times(const Timed& timed) {
-  const double least = std::max(timed.min_us, timed.p05_us);
-  if (least > timed.median_us)
-    return Error{fmt::format("must be at least p05_us and min_us ({1}), not {0}", timed.median_us, least),
-                 {.pointer = "/median_us"}};
-  if (timed.p95_us > 0 && timed.p95_us < timed.median_us)
-    return Error{fmt::format("must be at least median_us ({1}), not {0}", timed.p95_us, timed.median_us),
-                 {.pointer = "/p95_us"}};
-  return Ok{};
-}
-
 }  // namespace
 
 Fields config_fields(MeasuredParams& params) {
@@ -122,15 +78,8 @@ Fields config_fields(MeasuredParams& params) {
 }
 
 Fields config_fields(MeasuredPoint& point) {
-  return joined(
-      joined(size_fields(point), time_fields(point)),
-      {
-          {"nwrong", Need::kOptional, no_wrong_results(), "number of wrong values in the result"},
-          {"sm_mhz", Need::kOptional, stated::positive(point.sm_mhz), "SM clock during the measurement"},
-          {"power_w", Need::kOptional, stated::positive(point.power_w), "GPU power during the measurement"},
-          {"unsteady", Need::kOptional, stated::flag(point.is_unsteady),
-           "whether repeated rounds of measurements gave different times"},
-      });
+  return joined(joined(size_fields(point), time_fields(point)),
+                state_fields(point.sm_mhz, point.power_w, point.is_unsteady));
 }
 
 Fields config_fields(MeasuredFit& fit) {
@@ -148,19 +97,7 @@ Fields config_fields(MeasuredFit& fit) {
   };
 }
 
-Fields config_fields(MeasuredCheck& check) {
-  return joined(
-      joined({{"name", Need::kRequired, config::text(check.name), "name of the training step"},
-              {"source", Need::kOptional, stated::text(check.source), "program that ran the training step"}},
-             time_fields(check)),
-      {config::tier(check.tier)});
-}
-
 Status config_finish(MeasuredPoint& point) {
   return check_times(point);
 }
-Status config_finish(MeasuredCheck& check) {
-  return check_times(check);
-}
-
 }  // namespace goodput

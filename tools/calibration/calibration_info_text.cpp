@@ -46,7 +46,7 @@ std::string head(const Calibration& calibration, const std::string& file) {
   const MeasuredMachine& machine = calibration.machine;
   std::string text = fmt::format("{}: {}, {} with {}", on_one_line(file), on_one_line(machine.gpu),
                                  counted(calibration.ops.size(), "table"), counted(points, "point"));
-  if (!calibration.checks.empty()) text += ", " + counted(calibration.checks.size(), "measured step");
+  if (!calibration.checks.empty()) text += ", " + counted(calibration.checks.size(), "check");
   text += "\n";
   bool is_first = true;
   const auto line = [&](std::string_view label, const std::string& value) {

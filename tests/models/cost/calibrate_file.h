@@ -60,7 +60,18 @@ inline constexpr std::string_view kCalibrateFile = R"({
  "points": [{"bytes": 512, "median_us": 6}, {"bytes": 1073741824, "median_us": 4000}]}
 ],
 "checks": [{"name": "llama3-8b, one layer", "source": "torch 2.9", "median_us": 9000, "p05_us": 8900,
-            "p95_us": 9200, "min_us": 8800, "n": 20, "cv": 0.01, "tier": "measured"}],
+            "p95_us": 9200, "min_us": 8800, "n": 20, "cv": 0.01, "tier": "measured"},
+           {"name": "moe_layer ranks=8 tokens=4096", "block": "moe_layer",
+            "params": {"model": "mixtral-8x7b", "tokens": 4096, "hidden": 4096, "ffn": 14336, "experts": 8,
+                       "top_k": 2, "ranks": 8, "slots": 2, "loads": "ratio", "dispatch": "flexible",
+                       "dtype": "bf16", "gated": true, "load_ratio": 3, "sustained": true,
+                       "expert_rows": [8192, 0]},
+            "source": "goodput's dispatcher", "median_us": 14000, "sm_mhz": 1410, "power_w": 699,
+            "unsteady": true, "tier": "measured",
+            "parts": [{"part": "router", "median_us": 12}, {"part": "router_dgrad", "backward": true, "median_us": 0}]},
+           {"name": "dense_layer tokens=4096", "block": "dense_layer",
+            "params": {"tokens": 4096, "hidden": 8192, "ffn": 28672, "heads": 64, "kv_heads": 8, "head_dim": 128,
+                       "tp": 4}, "median_us": 8000, "tier": "measured"}],
 "assumed": [{"name": "all_to_all_peer_us", "value": 1, "range": [0.5, 2], "tier": "assumed", "cite": "gpu.md"}]
 })";
 

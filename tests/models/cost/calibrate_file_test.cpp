@@ -77,7 +77,7 @@ TEST_CASE("calibrate file: every key is read") {
   params = {.heads = 32, .kv_heads = 8, .head_dim = 128, .dtype = MeasuredType::kBf16, .is_causal = true};
   CHECK(table_with(file, MeasuredOp::kAttention, params).source == "torch 2.9: flash");
   CHECK(table_with(file, MeasuredOp::kEmptyKernel, {}).points[0].median_us == 1.5);
-  REQUIRE(file.checks.size() == 1);
+  REQUIRE(file.checks.size() == 3);
   CHECK(file.checks[0] == MeasuredCheck{.name = "llama3-8b, one layer",
                                         .source = "torch 2.9",
                                         .median_us = 9000,
@@ -87,6 +87,42 @@ TEST_CASE("calibrate file: every key is read") {
                                         .cv = 0.01,
                                         .samples = 20,
                                         .tier = Tier::kMeasured});
+}
+
+TEST_CASE(
+    "calibrate file: a block that ran has its sizes, the rows of its experts and the times of its parts") {
+  const Calibration file = calibrate_file();
+  const MeasuredCheck& moe = file.checks.at(1);
+  CHECK(moe.block == MeasuredBlock::kMoeLayer);
+  CHECK(moe.params == BlockParams{.model = "mixtral-8x7b",
+                                  .tokens = 4096,
+                                  .hidden = 4096,
+                                  .ffn = 14336,
+                                  .experts = 8,
+                                  .top_k = 2,
+                                  .ranks = 8,
+                                  .slots = 2,
+                                  .loads = "ratio",
+                                  .dispatch = MeasuredDispatch::kFlexible,
+                                  .dtype = MeasuredType::kBf16,
+                                  .is_gated = true,
+                                  .load_ratio = 3,
+                                  .is_sustained = true,
+                                  .expert_rows = {8192, 0}});
+  CHECK(moe.parts == std::vector<MeasuredPart>{{"router", false, 12}, {"router_dgrad", true, 0}});
+  CHECK(moe.sm_mhz == 1410);
+  CHECK(moe.power_w == 699);
+  CHECK(moe.is_unsteady);
+  const MeasuredCheck& dense = file.checks.at(2);
+  CHECK(dense.block == MeasuredBlock::kDenseLayer);
+  CHECK(dense.params == BlockParams{.tokens = 4096,
+                                    .hidden = 8192,
+                                    .ffn = 28672,
+                                    .heads = 64,
+                                    .kv_heads = 8,
+                                    .head_dim = 128,
+                                    .tp = 4});
+  CHECK(dense.parts.empty());
 }
 
 TEST_CASE("calibrate file: what was read is written with the same keys and values") {
@@ -145,15 +181,32 @@ TEST_CASE("calibrate file: a check has a name, a time and a tier") {
         " /checks/0/median_us: is missing; it must be a number above 0");
   CHECK(problem_after(R"("median_us": 9000, )", R"("median_us": 8000, )") ==
         " /checks/0/median_us: must be at least p05_us and min_us (8900), not 8000");
-  CHECK(problem_after(R"("cv": 0.01, "tier": "measured"}])", R"("cv": 0.01}])") ==
+  CHECK(problem_after(R"("cv": 0.01, "tier": "measured"})", R"("cv": 0.01})") ==
         " /checks/0/tier: is missing; state where the times come from");
+}
+
+TEST_CASE("calibrate file: words and numbers of a block that are none are refused") {
+  CHECK(problem_after(R"("block": "moe_layer")", R"("block": "moe")") ==
+        R"( /checks/1/block: must be one of "dense_layer", "moe_layer", not "moe")");
+  CHECK(problem_after(R"("dispatch": "flexible")", R"("dispatch": "full")") ==
+        R"( /checks/1/params/dispatch: must be one of "flexible", "padded", not "full")");
+  CHECK(problem_after(R"("slots": 2)", R"("slots": 0)") ==
+        " /checks/1/params/slots: must be an integer from 1 to 1000000000000000, not 0");
+  CHECK(problem_after(R"("expert_rows": [8192, 0])", R"("expert_rows": [8192, -1])") ==
+        " /checks/1/params/expert_rows/1: must be an integer from 0 to 2147483647, not -1");
+  CHECK(problem_after(R"({"part": "router", "median_us": 12})", R"({"median_us": 12})") ==
+        " /checks/1/parts/0/part: is missing; it must be a string");
+  CHECK(problem_after(R"({"part": "router", "median_us": 12})", R"({"part": "router", "median_us": -1})") ==
+        " /checks/1/parts/0/median_us: must be a number of at least 0, not -1");
+  CHECK(problem_after(R"("unsteady": true, "tier": "measured",)", R"("nwrong": 2, "tier": "measured",)") ==
+        " /checks/1/nwrong: must be 0, not 2: the times of a point with wrong results are not valid");
 }
 
 TEST_CASE("calibrate file: emulated times are refused by name") {
   const std::string why = R"(/tier: "emulated" times cannot be used: the kernels ran on a CPU, not on a GPU)";
   CHECK(problem_after(R"("tier": "measured", "source": "cublasLt")", R"("tier": "emulated")") ==
         " /ops/0" + why);
-  CHECK(problem_after(R"("cv": 0.01, "tier": "measured"}])", R"("cv": 0.01, "tier": "emulated"}])") ==
+  CHECK(problem_after(R"("cv": 0.01, "tier": "measured"})", R"("cv": 0.01, "tier": "emulated"})") ==
         " /checks/0" + why);
 }
 

@@ -78,9 +78,9 @@ TEST_CASE("merge calibrations: machine, run and method are of the first, and so 
   CHECK(result.run == first.run);
   CHECK(result.method.timer == "events");
   CHECK(result.ceilings == MeasuredCeilings{4300, 1, 812});
-  REQUIRE(result.checks.size() == 2);
+  REQUIRE(result.checks.size() == 4);
   CHECK(result.checks[0] == first.checks[0]);
-  CHECK(result.checks[1].name == "another step");
+  CHECK(result.checks[3].name == "another step");
   REQUIRE(result.assumed.size() == 2);
   CHECK(result.assumed[0] == first.assumed[0]);
   CHECK(result.licence == "1 check, 1 assumed value, 1 ceiling from b.json: CC0");
