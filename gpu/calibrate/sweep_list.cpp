@@ -4,6 +4,7 @@
 #include <cstdio>
 
 #include "gpu/calibrate/ceiling_sweep.h"
+#include "gpu/calibrate/check_sweep.h"
 #include "gpu/calibrate/copy_sweep.h"
 #include "gpu/calibrate/dispatch_sweep.h"
 #include "gpu/calibrate/gemm_sweep.h"
@@ -61,7 +62,9 @@ std::vector<Sweep> all_sweeps(const SweepRequest& request) {
           dispatch_sweep(request.sizes),
           launch_sweep(),
           host_copy_sweep(request.sizes),
-          norm_sweep(request.sizes)};
+          norm_sweep(request.sizes),
+          check_sweep(request.sizes),
+          sustained_check_sweep(request.sizes, request.power_w)};
 }
 
 std::vector<Sweep> only_with(const std::string& substring, std::vector<Sweep> sweeps) {
@@ -83,7 +86,8 @@ double estimate_s(const std::vector<Sweep>& sweeps, int rounds) {
   constexpr double kDecidedAgain = 0.05;  // of the points, by a round more
   constexpr double kSentinels = 0.01;     // of the time
   double seconds = 0;
-  for (const Sweep& sweep : sweeps) seconds += kWarmUpS + (rounds + kDecidedAgain) * visits_s(sweep);
+  for (const Sweep& sweep : sweeps)
+    seconds += kWarmUpS + (sweep.rounds(rounds) + kDecidedAgain) * visits_s(sweep);
   return (1 + kSentinels) * seconds;
 }
 
@@ -93,7 +97,7 @@ std::string list_text(const std::vector<Sweep>& sweeps, int rounds) {
   int tables = 0;
   for (const Sweep& sweep : sweeps) {
     for (const TableLine& line : tables_in(sweep)) {
-      text += row(sweep.name, line.table, line.points, rounds * line.estimate_s);
+      text += row(sweep.name, line.table, line.points, sweep.rounds(rounds) * line.estimate_s);
       points += line.points;
       ++tables;
     }

@@ -66,6 +66,16 @@ class Calibrate(unittest.TestCase):
                           "launch_gap", "d2h", "h2d", "norm"})
         wrong = [point.get("nwrong") for table in self.tables() for point in table["points"]]
         self.assertEqual(set(wrong) - {None}, {0})
+        checks = json.loads(self.file.read_text())["checks"]
+        self.assertEqual({(check["tier"], check["nwrong"]) for check in checks}, {("emulated", 0)})
+        self.assertEqual({(check["block"], check["params"].get("dispatch"), check["params"].get("sustained", False))
+                          for check in checks},
+                         {(block, dispatch, sustained) for block, dispatch in
+                          (("dense_layer", None), ("moe_layer", "flexible")) for sustained in (False, True)} |
+                         {("moe_layer", "padded", False)})
+        for check in checks:
+            self.assertEqual({part.get("backward", False) for part in check["parts"]}, {False, True})
+            self.assertEqual("expert_rows" in check["params"], check["block"] == "moe_layer")
 
         status, out, err = self.goodput("calibration", "info", "h.json")
         self.assertEqual((status, out), (1, ""))
@@ -74,6 +84,7 @@ class Calibrate(unittest.TestCase):
         status, out, err = self.goodput("calibration", "info", "h.json", "--json", "-")
         self.assertEqual((status, err), (0, ""))
         self.assertEqual(len(json.loads(out)["tables"]), len(self.tables()))
+        self.assertEqual(json.loads(out)["checks"], len(checks))
 
     def test_killed_at_random_moments_it_loses_no_line_and_measures_nothing_twice(self):
         seed = random.randrange(1 << 32)
@@ -114,6 +125,26 @@ class Calibrate(unittest.TestCase):
         for name in rounds:  # those of layouts that are no tables of their own
             self.assertIn("layout", name)
             self.assertIn("within 5 % of the plain table", left_out)
+
+    def test_killed_between_blocks_it_goes_on_with_the_next_and_measures_sustained_ones_once(self):
+        arguments = ("--out", "h.json", "--quick", "--only", "checks", "--resume")
+        process = self.start(*arguments)
+        while len(self.visits()) < 4:
+            self.assertIsNone(process.poll())
+            time.sleep(0.02)
+        process.kill()
+        process.communicate(timeout=60)
+        kept = self.visits()
+        status, printed, err = self.run_program(*arguments)
+        self.assertEqual((status, err), (0, ""), printed)
+        visits = self.visits()
+        self.assertEqual(visits[:len(kept)], kept)
+        self.assertEqual({visit["round"] for visit in visits if visit["sweep"] == "checks_sustained"}, {1})
+        self.assertEqual({visit["sweep"] for visit in visits}, {"checks", "checks_sustained"})
+        self.assertIn({1, 2}, ({visit["round"] for visit in visits if visit["sweep"] == "checks"} & {1, 2},))
+        self.assertEqual(self.tables(), [])
+        found = {point_name(visit) for visit in visits}
+        self.assertEqual(len(json.loads(self.file.read_text())["checks"]), len(found))
 
     def test_told_to_stop_it_leaves_a_file_of_what_it_has(self):
         process = self.start("--out", "h.json", "--quick")

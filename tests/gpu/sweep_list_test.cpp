@@ -29,7 +29,7 @@ TEST_CASE("sweep list: what matters most comes first, and all of it takes 450 s 
   std::vector<std::string> names;
   for (const Sweep& sweep : sweeps) names.push_back(sweep.name);
   CHECK(names == std::vector<std::string>{"ceilings", "gemm", "sustained", "grouped_gemm", "copy", "dispatch",
-                                          "launch", "host_copy", "norm"});
+                                          "launch", "host_copy", "norm", "checks", "checks_sustained"});
   const double seconds = estimate_s(sweeps, 2);
   std::vector<Sweep> of_eight = sweeps;
   of_eight.push_back(collective_sweep(Sizes::kFull, {{2, {}}, {4, {}}, {8, {}}}, {}));
@@ -51,7 +51,7 @@ TEST_CASE("sweep list: the lines of tables sum up to their points") {
   std::size_t points = 0;
   for (const Sweep& sweep : sweeps) {
     for (const SweepPoint& point : sweep.points) {
-      points_s += 2 * point.estimate_s;
+      points_s += sweep.rounds(2) * point.estimate_s;
       CHECK(point.estimate_s > 0);
     }
     points += sweep.points.size();
@@ -112,8 +112,9 @@ TEST_CASE("sweep list: a quick run has every table's kind that a full one has") 
     for (const Sweep& sweep : all_sweeps(request)) {
       for (const SweepPoint& point : sweep.points) {
         std::string kind = sweep.name + " " + point.key.table.op;
-        for (const char* const flag : {"layout", "sustained", "backward", "pinned", "beside_gemm",
-                                       "beside_copy", "policy", "kind", "loads", "dtype"})
+        for (const char* const flag :
+             {"layout", "sustained", "backward", "pinned", "beside_gemm", "beside_copy", "policy", "kind",
+              "loads", "dtype", "dispatch", "gated"})
           kind += param_text(point.key, flag);
         all.insert(kind);
       }
