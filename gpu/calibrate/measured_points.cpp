@@ -18,6 +18,15 @@ bool has_moved(double before_us, double now_us) {
   return std::max(before_us, now_us) > (1 + kSteadyWithin) * std::min(before_us, now_us);
 }
 
+// It has heated the GPU for ten seconds: what a sentinel says of the state before and after is not about it,
+// and doing it again would take as long.
+bool is_sustained_block(const VisitRecord& record) {
+  const std::vector<Param>& params = record.key.table.params;
+  return !record.visit.parts.empty() && std::any_of(params.begin(), params.end(), [](const Param& param) {
+    return param.name == "sustained";
+  });
+}
+
 double median_of(const std::vector<const Visit*>& visits, double (*value)(const Visit&)) {
   std::vector<double> values;
   for (const Visit* const visit : visits) values.push_back(value(*visit));
@@ -81,7 +90,10 @@ void MeasuredPoints::add_visit(const VisitRecord& record) {
   const auto [place, is_new] = by_name_.try_emplace(text_of(record.key), points_.size());
   if (is_new) points_.emplace_back();
   points_[place->second][record.round] = record;
-  if (!record.again) return since_sentinels_.push_back({record.key, record.round});
+  if (!record.again) {
+    if (!is_sustained_block(record)) since_sentinels_.push_back({record.key, record.round});
+    return;
+  }
   to_do_again_.erase(std::remove_if(to_do_again_.begin(), to_do_again_.end(),
                                     [&](const VoidVisit& gone) {
                                       return gone.round == record.round && gone.key == record.key;

@@ -218,6 +218,19 @@ TEST_CASE("measured points: a round that is done again leaves the others of its 
   CHECK(points.to_do_again()[0].round == 2);
 }
 
+TEST_CASE("measured points: a block that ran for seconds without pause is not done again for a sentinel") {
+  MeasuredPoints points(2);
+  points.add(SentinelRecord{{{"copy", 100}}});
+  VisitRecord block = visit_of(8, 1, 10);
+  block.visit.parts = {{"qkv", false, 3}};
+  points.add(block);
+  block.key.table.params.push_back({"sustained", true});
+  points.add(block);
+  points.add(SentinelRecord{{{"copy", 110}}});
+  REQUIRE(points.to_do_again().size() == 1);
+  CHECK(points.to_do_again()[0].key.table.params.empty());
+}
+
 // Medians over three rounds: 4 of 3, 4, 9; and 6 of 6, 8, 5.
 TEST_CASE("measured points: a part of a block is the median over rounds, as the block is") {
   MeasuredPoints points(2);
