@@ -38,7 +38,8 @@ Fields config_fields(BlockParams& params) {
        "how many eighths of the tokens one of eight experts gets"},
       {"sustained", Need::kOptional, stated::flag(params.is_sustained),
        "whether the block ran back to back until the GPU clock settled"},
-      {"expert_rows", Need::kOptional, config::integers(params.expert_rows, 0),
+      {"expert_rows", Need::kOptional,
+       stated::unless(params.expert_rows, {}, config::integers(params.expert_rows, 0)),
        "list of the rows that each expert of the rank computes, padding included"},
   };
 }

@@ -101,7 +101,7 @@ TEST_CASE("calibration info: of a file by goodput-calibrate every table is told"
   CHECK(infos[0].left_out->points == 2);
   CHECK(infos[1].fit.empty());  // one point
   const std::string text = calibration_info_text(calibration, "h200.json");
-  CHECK(text.starts_with("h200.json: NVIDIA H200, 22 tables with 28 points, 1 measured step\n"));
+  CHECK(text.starts_with("h200.json: NVIDIA H200, 22 tables with 28 points, 3 checks\n"));
   CHECK(text.find("1980 MHz, memory at 3201 MHz, up to 700 W, ECC on, MIG off, driver 570.1, CUDA 13.0, NCCL "
                   "2.28.9") != std::string::npos);
   CHECK(text.ends_with("\nLowest tier: measured\n"));
