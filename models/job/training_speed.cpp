@@ -5,7 +5,7 @@
 namespace goodput {
 
 StepTime TrainingSpeed::known(std::int32_t nodes, std::int64_t step, double slowest,
-                              std::int64_t until) const {
+                              std::int64_t kind) const {
   const auto time = [&] {
     // Node counts and plans were checked when the policy was set up.
     const Result<StepTime> computed = compute(nodes, step, slowest);
@@ -13,7 +13,7 @@ StepTime TrainingSpeed::known(std::int32_t nodes, std::int64_t step, double slow
     GOODPUT_CHECK(computed->step > SimDuration{}, "a step must take time");
     return *computed;
   };
-  return slowest == 1 ? healthy_.at({nodes, until}, time) : slow_.at({nodes, until, slowest}, time);
+  return slowest == 1 ? healthy_.at({nodes, kind}, time) : slow_.at({nodes, kind, slowest}, time);
 }
 
 std::int32_t TrainingSpeed::least() const {
@@ -50,9 +50,11 @@ std::int32_t ExpertParallelSpeed::usable(std::int32_t nodes) const {
   return job_->steps().usable_nodes(job_->training_nodes(nodes), ep_);
 }
 
-std::int64_t ExpertParallelSpeed::until(std::int64_t step) const {
-  const std::int64_t loads = job_->routing().window_end(job_->routing().window_at(step));
-  return experts_ == nullptr ? loads : std::min(loads, experts_->next(step));
+TrainingSpeed::Stretch ExpertParallelSpeed::stretch(std::int64_t step) const {
+  const auto [window, end] = job_->routing().stretch(step);
+  if (experts_ == nullptr) return {static_cast<std::int64_t>(window), end};
+  const std::size_t placed = experts_->window(step) * job_->routing().windows();
+  return {static_cast<std::int64_t>(placed + window), std::min(end, experts_->next(step))};
 }
 
 Result<StepTime> ExpertParallelSpeed::compute(std::int32_t nodes, std::int64_t step, double slowest) const {

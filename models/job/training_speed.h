@@ -23,30 +23,35 @@ class TrainingSpeed {
   // The fewest of which it uses any. REQUIRES: there is such a number.
   [[nodiscard]] std::int32_t least() const;
 
-  // at(), anew. Fails on what the plan or its cost model cannot do. Steps with the same until() take the same
-  // time.
+  // at(), anew. Fails on what the plan or its cost model cannot do. Steps of one kind take the same time.
   [[nodiscard]] virtual Result<StepTime> compute(std::int32_t nodes, std::int64_t step,
                                                  double slowest) const = 0;
   // First step from `step` on that may take another time.
   [[nodiscard]] virtual std::int64_t until(std::int64_t step) const = 0;
+  // Of a limited number of kinds, however long the job is; one unless this is overridden.
+  struct Stretch {
+    std::int64_t kind;
+    std::int64_t until;
+  };
+  [[nodiscard]] virtual Stretch stretch(std::int64_t step) const { return {0, until(step)}; }
   // Whether experts get what the job's routing says; else what the plan says of them.
   [[nodiscard]] virtual bool follows_routing() const = 0;
 
   // Step `step` on exactly `nodes` nodes, the slowest of which has that speed. For any number of threads.
   // REQUIRES: usable(nodes) == nodes > 0, and compute() does not fail.
   [[nodiscard]] StepTime at(std::int32_t nodes, std::int64_t step, double slowest) const {
-    return known(nodes, step, slowest, until(step));
+    return known(nodes, step, slowest, stretch(step).kind);
   }
   [[nodiscard]] Pace pace(std::int32_t nodes, std::int64_t step, double slowest) const {
-    const std::int64_t end = until(step);
-    return {known(nodes, step, slowest, end).step, end};
+    const auto [kind, end] = stretch(step);
+    return {known(nodes, step, slowest, kind).step, end};
   }
 
  private:
   [[nodiscard]] StepTime known(std::int32_t nodes, std::int64_t step, double slowest,
-                               std::int64_t until) const;
+                               std::int64_t kind) const;
 
-  mutable SharedMemo<2, StepTime> healthy_;  // by nodes and until()
+  mutable SharedMemo<2, StepTime> healthy_;  // by nodes and kind
   // Also by speed, of which there may be no end.
   mutable BoundedMemo<std::tuple<std::int32_t, std::int64_t, double>, StepTime> slow_{10'000};
 };
@@ -76,6 +81,8 @@ class ExpertCourse {
 
   // While that step is trained.
   [[nodiscard]] virtual const ExpertParallelGroup& at(std::int64_t step) const = 0;
+  // The routing window whose loads that placement follows: at() is the same for steps of the same one.
+  [[nodiscard]] virtual std::size_t window(std::int64_t step) const = 0;
   // The first step behind `step` in front of which experts move. kNoStep: none.
   [[nodiscard]] virtual std::int64_t next(std::int64_t step) const = 0;
 };
@@ -91,7 +98,8 @@ class ExpertParallelSpeed final : public TrainingSpeed {
   [[nodiscard]] std::int32_t usable(std::int32_t nodes) const override;
   [[nodiscard]] Result<StepTime> compute(std::int32_t nodes, std::int64_t step,
                                          double slowest) const override;
-  [[nodiscard]] std::int64_t until(std::int64_t step) const override;
+  [[nodiscard]] std::int64_t until(std::int64_t step) const override { return stretch(step).until; }
+  [[nodiscard]] Stretch stretch(std::int64_t step) const override;
   [[nodiscard]] bool follows_routing() const override { return true; }
 
  private:

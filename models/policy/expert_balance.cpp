@@ -43,14 +43,18 @@ std::int32_t ExpertBalance::gpus_together() const {
       job_->plan().cluster.gpus_per_node);
 }
 
-std::size_t ExpertBalance::window_of(std::int64_t step) const {
+std::int64_t ExpertBalance::placed_at(std::int64_t step) const {
   const std::int64_t every = rules_.every_steps;
-  return job_->routing().window_at(every == 0 ? 0 : step / every * every);
+  return every == 0 ? 0 : step / every * every;
+}
+
+std::size_t ExpertBalance::window(std::int64_t step) const {
+  return job_->routing().window_at(placed_at(step));
 }
 
 std::int64_t ExpertBalance::next(std::int64_t step) const {
   const std::int64_t every = rules_.every_steps;
-  const std::int64_t change = job_->routing().window_end(window_of(step));
+  const std::int64_t change = job_->routing().window_end(placed_at(step));
   if (every == 0 || change > kNoStep - every) return kNoStep;
   return (change + every - 1) / every * every;
 }
@@ -104,8 +108,8 @@ const ExpertParallelGroup& ExpertBalance::placed(std::size_t window) const {
 }
 
 SimDuration ExpertBalance::time_at(std::int64_t step) const {
-  const std::size_t from = window_of(step - 1);
-  const std::size_t to = window_of(step);
+  const std::size_t from = window(step - 1);
+  const std::size_t to = window(step);
   return moves_.at({static_cast<std::int64_t>(from), static_cast<std::int64_t>(to)}, [&] {
     const std::int32_t together = gpus_together();
     ClusterPlacement held{by_node(placed(from), together), {}};

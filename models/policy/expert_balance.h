@@ -35,8 +35,9 @@ class ExpertBalance final : public ExpertCourse {
   ExpertBalance(const JobModel& job, const BalanceRules& rules) : job_(&job), rules_(rules) {}
 
   [[nodiscard]] const ExpertParallelGroup& at(std::int64_t step) const override {
-    return placed(window_of(step));
+    return placed(window(step));
   }
+  [[nodiscard]] std::size_t window(std::int64_t step) const override;
   [[nodiscard]] std::int64_t next(std::int64_t step) const override;
   // How long experts take to move in front of that step. REQUIRES: a next() one.
   [[nodiscard]] SimDuration time_at(std::int64_t step) const;
@@ -49,8 +50,8 @@ class ExpertBalance final : public ExpertCourse {
   [[nodiscard]] std::vector<std::string> warnings() const;
 
  private:
-  // Whose loads the placement of that step follows.
-  [[nodiscard]] std::size_t window_of(std::int64_t step) const;
+  // At which that placement was made: from its loads.
+  [[nodiscard]] std::int64_t placed_at(std::int64_t step) const;
   [[nodiscard]] const ExpertParallelGroup& placed(std::size_t window) const;
   [[nodiscard]] Result<ExpertParallelGroup> place(std::size_t window) const;
   [[nodiscard]] std::int32_t gpus_together() const;

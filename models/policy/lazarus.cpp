@@ -101,8 +101,8 @@ class LazarusPolicy final : public RecoveryPolicy {
   }
 
   [[nodiscard]] Pace pace(std::int64_t step) override {
-    const std::size_t window = job_->routing().window_at(step);
-    return {placements_->step(placement_, window, slowest_).step, job_->routing().window_end(window)};
+    const auto [window, end] = job_->routing().stretch(step);
+    return {placements_->step(placement_, window, slowest_).step, end};
   }
 
   [[nodiscard]] std::vector<PolicyMetric> metrics(std::int64_t /*steps*/) const override {
@@ -274,7 +274,8 @@ class LazarusPolicy final : public RecoveryPolicy {
   // The first one behind `step` by which loads are others than those of the placement.
   [[nodiscard]] std::int64_t next_rebalancing(std::int64_t step) const {
     const std::int64_t every = options_->rebalance_steps;
-    const std::int64_t change = job_->routing().window_end(placements_->window(placement_));
+    const bool have_changed = job_->routing().window_at(step) != placements_->window(placement_);
+    const std::int64_t change = have_changed ? step : job_->routing().window_end(step);
     if (every == 0 || change > kNoStep - every) return kNoStep;
     return (std::max(step, change - 1) / every + 1) * every;
   }

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <limits>
 #include <utility>
 
 #include "sim/base/apportion.h"
@@ -65,6 +64,7 @@ Result<JobRouting> JobRouting::from_trace(const RoutingTrace& trace, const Routi
     routing.first_step_.push_back(trace.iterations()[row]);
     routing.loads_.push_back(std::move(tokens));
   }
+  routing.repeat_after(trace.iterations(), selection.after_end);
   return routing;
 }
 
@@ -85,14 +85,53 @@ bool JobRouting::is_balanced() const {
   });
 }
 
+// A single window is not repeated: nothing would change.
+void JobRouting::repeat_after(const std::vector<std::int64_t>& iterations, AfterEnd after_end) {
+  if (after_end == AfterEnd::kHold || windows() == 1) return;
+  turns_around_ = after_end == AfterEnd::kContinue;
+  repeat_from_ = turns_around_ ? iterations[iterations.size() / 2] : iterations.front();
+  if (recorded_window(repeat_from_) + 1 == windows()) return;
+  repeat_at_ = 2 * iterations.back() - iterations[iterations.size() - 2];
+}
+
+JobRouting::Recorded JobRouting::recorded(std::int64_t step) const {
+  if (step < repeat_at_) return {step, false};
+  const std::int64_t period = repeat_at_ - repeat_from_;
+  const std::int64_t passes = (step - repeat_at_) / period;
+  const std::int64_t in_pass = (step - repeat_at_) % period;
+  if (turns_around_ && passes % 2 == 0) return {repeat_at_ - 1 - in_pass, true};
+  return {repeat_from_ + in_pass, false};
+}
+
 std::size_t JobRouting::window_at(std::int64_t step) const {
+  return recorded_window(recorded(step).step);
+}
+
+std::size_t JobRouting::recorded_window(std::int64_t step) const {
   const auto later = std::upper_bound(first_step_.begin() + 1, first_step_.end(), step);
   return static_cast<std::size_t>(later - first_step_.begin()) - 1;
 }
 
-std::int64_t JobRouting::window_end(std::size_t window) const {
-  GOODPUT_CHECK(window < windows(), "no such routing window");
-  return window + 1 < windows() ? first_step_[window + 1] : std::numeric_limits<std::int64_t>::max();
+// Where the recorded steps that hold from `step` on leave its window, or stop being consecutive. REQUIRES:
+// the recording is repeated.
+std::int64_t JobRouting::run_end(std::int64_t step) const {
+  const auto [at, is_backward] = recorded(step);
+  const std::size_t window = recorded_window(at);
+  if (is_backward) return step + at - std::max(first_step_[window], repeat_from_) + 1;
+  const std::int64_t next = window + 1 < windows() ? first_step_[window + 1] : repeat_at_;
+  return step + next - at;
+}
+
+JobRouting::Stretch JobRouting::stretch(std::int64_t step) const {
+  if (step < repeat_at_) {  // without a second search
+    const std::size_t window = recorded_window(step);
+    const bool is_last = window + 1 == windows();
+    if (!is_last || repeat_at_ == kNever) return {window, is_last ? kNever : first_step_[window + 1]};
+  }
+  const std::size_t window = window_at(step);
+  std::int64_t end = run_end(step);
+  while (window_at(end) == window) end = run_end(end);
+  return {window, end};
 }
 
 std::span<const std::vector<std::int64_t>> JobRouting::loads(std::size_t window) const {

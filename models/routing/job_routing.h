@@ -1,12 +1,15 @@
 // How the tokens of a job spread over the experts of its MoE layers, from its first step to its last.
 //
 // A recording has a row every so many iterations. The latest row at or before a step holds for it; before the
-// first row the first holds, after the last the last, for ever. Steps with the same loads are a *window*.
+// first row the first holds, after the last what AfterEnd says. Steps with the same loads are a *window*,
+// which may come back. The recording ends one spacing of its last two rows after the last one.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <span>
+#include <string_view>
 #include <vector>
 
 #include "models/shape/expert_tokens.h"
@@ -15,6 +18,18 @@
 
 namespace goodput {
 
+// What the loads are once the recording has ended. Neither of the last two has more windows than the
+// recording.
+enum class AfterEnd : std::uint8_t {
+  kHold,  // those of the last row
+  // Those from the first row on, again and again: with a jump from the last row to the first.
+  kLoop,
+  // The later half of the rows, backward, forward, and so on: without a jump. Over time every row holds as
+  // often as it does in that half, and loads change from row to row as much as they do there.
+  kContinue,
+};
+inline constexpr std::string_view kAfterEndNames[] = {"hold", "loop", "continue"};
+
 // What of a recording stands for a model with perhaps fewer layers and experts.
 struct RoutingSelection {
   std::vector<std::size_t> layers{};  // positions in the trace, one a MoE layer of the model
@@ -22,6 +37,7 @@ struct RoutingSelection {
   // Whose loads say which those are, once for the whole job: an expert keeps its number. The nearest recorded
   // iteration, of two the earlier.
   std::int64_t top_at_iteration = 201;
+  AfterEnd after_end = AfterEnd::kHold;
 };
 
 class JobRouting {
@@ -34,8 +50,14 @@ class JobRouting {
 
   [[nodiscard]] std::size_t windows() const { return first_step_.size(); }
   [[nodiscard]] std::size_t window_at(std::int64_t step) const;
-  // First step of the next window; the largest number for the last one.
-  [[nodiscard]] std::int64_t window_end(std::size_t window) const;
+  // First step after `step` that is in another window; the largest number if there is none.
+  [[nodiscard]] std::int64_t window_end(std::int64_t step) const { return stretch(step).end; }
+  // Both.
+  struct Stretch {
+    std::size_t window;
+    std::int64_t end;
+  };
+  [[nodiscard]] Stretch stretch(std::int64_t step) const;
 
   // All experts of a layer get as many, for ever.
   [[nodiscard]] bool is_balanced() const;
@@ -46,6 +68,23 @@ class JobRouting {
  private:
   JobRouting() = default;
 
+  static constexpr std::int64_t kNever = std::numeric_limits<std::int64_t>::max();
+
+  // The step of the recording that holds for a step, and whether the one before it comes next.
+  struct Recorded {
+    std::int64_t step;
+    bool is_backward;
+  };
+  void repeat_after(const std::vector<std::int64_t>& iterations, AfterEnd after_end);
+  [[nodiscard]] Recorded recorded(std::int64_t step) const;
+  [[nodiscard]] std::size_t recorded_window(std::int64_t step) const;
+  [[nodiscard]] std::int64_t run_end(std::int64_t step) const;
+
+  // What is repeated: steps [repeat_from_, repeat_at_), from repeat_at_ on. Backward first if it turns
+  // around.
+  std::int64_t repeat_from_ = 0;
+  std::int64_t repeat_at_ = kNever;
+  bool turns_around_ = false;
   std::vector<std::int64_t> first_step_;  // by window; that of the first is not looked at
   std::vector<ExpertTokens> loads_;       // by window
 };

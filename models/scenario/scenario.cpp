@@ -153,6 +153,11 @@ config::Fields config_fields(RoutingSource& routing) {
           {"top_at_iteration", Need::kOptional, config::integer(routing.top_at_iteration, 0, kMostSteps),
            "iteration of the trace at which the busiest experts are chosen to represent the model's experts",
            no_trace},
+          {"after_end", Need::kOptional, config::choice(routing.after_end, kAfterEndNames),
+           "loads after the last iteration of the trace. hold: those of the last iteration; loop: the trace "
+           "starts again from its first iteration; continue: the later half of the trace is traversed "
+           "backward, forward, and so on",
+           no_trace},
           {"skew", Need::kOptional, config::number(routing.skew, config::between(0, 10)),
            "without file and model: the r-th busiest expert gets a constant share ~ 1 / r^skew (Zipf)",
            has_trace}};

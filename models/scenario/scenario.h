@@ -15,6 +15,7 @@
 #include "models/plan/training_plan.h"
 #include "models/policy/policy.h"
 #include "models/policy_process/policy_command.h"
+#include "models/routing/job_routing.h"
 #include "models/scenario/pools.h"
 #include "sim/base/errors.h"
 #include "sim/config/changes.h"
@@ -30,7 +31,8 @@ struct RoutingSource {
   std::string file{};    // a recorded trace; empty: `model`
   std::string model{};   // configs/routing/*.json, path or name; synthesized, also where there is no `file`
   std::string layers{};  // of the recording, one a MoE layer: "0-11"; empty: the first ones
-  std::int64_t top_at_iteration = 201;  // its busiest experts at this iteration stand for the model's
+  std::int64_t top_at_iteration = 201;   // its busiest experts at this iteration stand for the model's
+  AfterEnd after_end = AfterEnd::kHold;  // of the recording
   double skew = 0;  // without file and model: shares ~ 1 / rank^skew, for ever; 0: balanced
 
   [[nodiscard]] bool is_constant() const { return file.empty() && model.empty(); }

@@ -12,10 +12,12 @@
 
 namespace goodput::testing {
 
-// Recorded at these iterations: loads by layer and expert, of every one.
+// Recorded at these iterations: loads by layer and expert, of every one. What follows is up to `after_end`.
 [[nodiscard]] inline JobRouting recorded_routing(std::vector<std::int64_t> iterations,
-                                                 const std::vector<LayerLoads>& rows) {
+                                                 const std::vector<LayerLoads>& rows,
+                                                 AfterEnd after_end = AfterEnd::kHold) {
   RoutingSelection all;
+  all.after_end = after_end;
   all.layers.resize(rows[0].size());
   std::iota(all.layers.begin(), all.layers.end(), std::size_t{0});
   all.experts = static_cast<std::int32_t>(rows[0][0].size());

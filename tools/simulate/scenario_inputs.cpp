@@ -59,6 +59,7 @@ Result<JobRouting> select(const Scenario& scenario, const RoutingTrace& trace) {
   GOODPUT_TRY(selection.layers, select_layers(scenario, trace));
   selection.experts = scenario.plan.model.moe->experts;
   selection.top_at_iteration = scenario.routing->top_at_iteration;
+  selection.after_end = scenario.routing->after_end;
   Result<JobRouting> routing = JobRouting::from_trace(trace, selection);
   if (!routing) return at_routing(scenario, "", routing.error().what);
   return routing;

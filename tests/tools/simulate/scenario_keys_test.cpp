@@ -65,6 +65,10 @@ TEST_CASE("scenario keys: each moves something, or is named where it does not" *
       {"routing/model", {configs + "/routing/smartmoe-like.json", model.path()}},
       {"routing/layers", {"0-11", "1-12"}, recorded, nothing_recorded},
       {"routing/top_at_iteration", {0, 400}, recorded, nothing_recorded},
+      {"routing/after_end",
+       {"hold", "loop"},
+       {{"routing/file", routing.path()}, {"/duration_s", 2400}},  // until well after iteration 800
+       nothing_recorded},
       {"routing/skew", {0, 2}, {}, recorded},
       {"failures", {interval(200), interval(500)}},
       {"samples", {1000, 10'000}},
