@@ -145,7 +145,18 @@ CalibratedCost::CalibratedCost(const ClusterSpec& cluster, const RooflineParamet
       best_tier_(is_same_gpu(calibration.machine.gpu, cluster.gpu.name) ? Tier::kMeasured : Tier::kAssumed),
       ratings_(ratings_of(cluster.gpu)),
       gemms_(calibration.ops, ratings_of(calibration.machine, cluster.gpu)) {
-  for (const Measurement& measurement : calibration.ops) add_collective(measurement);
+  for (const Measurement& measurement : calibration.ops) {
+    add_collective(measurement);
+    add_schedule(measurement);
+  }
+}
+
+// The number of tokens does not matter: schedules are computed from counts.
+void CalibratedCost::add_schedule(const Measurement& measurement) {
+  const MeasuredParams& params = measurement.params;
+  if (measurement.op != MeasuredOp::kSchedule || params.policy != MeasuredPolicy::kProportional) return;
+  const Cost cost{1e-6 * measurement.points.back().median_us, lowest(best_tier_, measurement.tier)};
+  schedules_[params.ranks].emplace(params.experts, cost);
 }
 
 // Of several tables for one group (other data types) the first counts.
@@ -211,6 +222,24 @@ std::optional<CalibratedCost::Inside> CalibratedCost::inside_node(Collective kin
 const CalibratedCost::CollectiveTable* CalibratedCost::table_over_nodes(const CollectiveCall& call) const {
   const auto table = over_nodes_.find({call.kind, Group{call.group.size, call.group.per_node}});
   return table == over_nodes_.end() ? nullptr : &table->second;
+}
+
+std::optional<Cost> CalibratedCost::dispatch_schedule(std::int32_t ranks, std::int32_t experts) const {
+  if (schedules_.empty()) return std::nullopt;
+  Tier tier = best_tier_;
+  std::vector<CurvePoint> by_ranks;
+  for (const auto& [of_ranks, tables] : schedules_) {
+    std::vector<CurvePoint> by_experts;
+    for (const auto& [of_experts, cost] : tables) {
+      by_experts.push_back({static_cast<double>(of_experts), cost.seconds});
+      tier = lowest(tier, cost.tier);
+    }
+    by_ranks.push_back(
+        {static_cast<double>(of_ranks), MeasuredCurve(std::move(by_experts)).clamped_at(experts)});
+  }
+  const auto exact = schedules_.find(ranks);
+  if (exact == schedules_.end() || !exact->second.contains(experts)) tier = lowest(tier, Tier::kModel);
+  return Cost{MeasuredCurve::rising(std::move(by_ranks)).extended_at(ranks), tier};
 }
 
 Cost CalibratedCost::over_nodes(const CollectiveCall& call) const {

@@ -7,7 +7,9 @@
 // tier at best `model`; outside them the roofline answers. An unbalanced all-to-all takes as long as a
 // balanced one of its busiest GPU's bytes. Groups over several nodes: what happens inside a node from the
 // table, the rest from the roofline's model of NICs; never a table of fewer or more nodes. GEMMs in 16 bits:
-// models/cost/gemm_table.h. All else: the roofline.
+// models/cost/gemm_table.h. Dispatch schedules: the tables of the proportional policy, log-log in experts,
+// then in ranks; beyond the grid the last number of experts, and the line through the last two numbers of
+// ranks. All else: the roofline.
 #pragma once
 
 #include <cstdint>
@@ -50,6 +52,8 @@ class CalibratedCost final : public CostModel {
 
   [[nodiscard]] Cost kernels(std::span<const Kernel> sequence) const override;
   [[nodiscard]] Cost collective(const CollectiveCall& call) const override;
+  [[nodiscard]] std::optional<Cost> dispatch_schedule(std::int32_t ranks,
+                                                      std::int32_t experts) const override;
 
   // Of the prices that these have, a kernel alone. REQUIRES: call.group.size > 1.
   [[nodiscard]] TableCoverage coverage(const Kernel& kernel) const;
@@ -69,6 +73,7 @@ class CalibratedCost final : public CostModel {
   };
 
   void add_collective(const Measurement& measurement);
+  void add_schedule(const Measurement& measurement);
   [[nodiscard]] std::optional<Inside> inside_node(Collective kind, std::int32_t ranks, double bytes) const;
   [[nodiscard]] Cost over_nodes(const CollectiveCall& call) const;
   // The table of exactly this group over several nodes; null: there is none.
@@ -81,6 +86,7 @@ class CalibratedCost final : public CostModel {
   Tier best_tier_;      // assumed where the machine only stands for the cluster's GPU
   GpuRatings ratings_;
   GemmTable gemms_;
+  std::map<std::int64_t, std::map<std::int64_t, Cost>> schedules_;  // by ranks, then experts
   std::map<Collective, ByRanks> in_node_;
   std::map<std::pair<Collective, Group>, CollectiveTable> over_nodes_;
 };

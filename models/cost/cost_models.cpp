@@ -29,6 +29,11 @@ class SlowedCost final : public CostModel {
   [[nodiscard]] Cost collective(const CollectiveCall& call) const override {
     return slowed(model_->collective(call));
   }
+  [[nodiscard]] std::optional<Cost> dispatch_schedule(std::int32_t ranks,
+                                                      std::int32_t experts) const override {
+    const std::optional<Cost> cost = model_->dispatch_schedule(ranks, experts);
+    return cost ? std::optional(slowed(*cost)) : cost;
+  }
 
  private:
   [[nodiscard]] Cost slowed(Cost cost) const {

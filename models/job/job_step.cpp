@@ -29,6 +29,12 @@ class SlowedKernels final : public CostModel {
     return {cost.seconds / speed_, cost.tier};
   }
   [[nodiscard]] Cost collective(const CollectiveCall& call) const override { return cost_.collective(call); }
+  [[nodiscard]] std::optional<Cost> dispatch_schedule(std::int32_t ranks,
+                                                      std::int32_t experts) const override {
+    std::optional<Cost> cost = cost_.dispatch_schedule(ranks, experts);
+    if (cost) cost->seconds /= speed_;
+    return cost;
+  }
 
  private:
   const CostModel& cost_;
@@ -354,11 +360,15 @@ Result<StepTime> MoeStepModel::flexible(std::span<const ExpertPlacement> placeme
   const std::int32_t gpus = plan.cluster.gpus_per_node;
   const double mean = BlockScope{plan.model, plan.parallel, slots}.routed_tokens();
   const ExpertTokens tokens = scaled_loads(classes.one_of_each(loads), routed_tokens(plan));
+  const RankSpread even;
   std::vector<ExpertShare> of_classes;
   std::vector<moe::ExpertHosts> hosts;
   for (std::size_t i = 0; i < placements.size(); ++i) {
     GOODPUT_TRY(moe::ExpertHosts of_class, hosts_of(placements[i], gpus));
-    GOODPUT_TRY(const std::vector<GpuLoad> busy, placed_loads(of_class, gpus, tokens[i]));
+    const auto layer = std::find(classes.by_layer().begin(), classes.by_layer().end(), i);
+    GOODPUT_TRY(const std::vector<GpuLoad> busy,
+                placed_loads(of_class, gpus, tokens[i], ranks_ == nullptr ? even : *ranks_,
+                             static_cast<std::size_t>(layer - classes.by_layer().begin())));
     of_classes.push_back(busiest_share(busy, gpus, mean));
     hosts.push_back(std::move(of_class));
   }
@@ -369,6 +379,7 @@ Result<StepTime> MoeStepModel::flexible(std::span<const ExpertPlacement> placeme
   StepRouting routing = spread_over_layers(plan.model, shares);
   routing.slots = slots;
   routing.replicas = busiest_replicas(hosts, of_layers, gpus);
+  routing.computes_schedules = true;
   routing.moe_speedup = settings.moe_speedup;
   return time(plan, routing, settings);
 }

@@ -11,7 +11,9 @@
 //   dense, planned    the plan's own routing and groups, with other numbers of replicas or stages.
 //
 // In the first two tensor parallelism does not cut experts up, and ep counts GPUs. All nodes are alike but
-// for StepSettings::slowest_speed, and every GPU routes as many tokens to an expert as any other.
+// for StepSettings::slowest_speed. Every GPU routes as many tokens to an expert as any other, but for what
+// flexible steps are told of the ranks. They also take the time in which each GPU computes the schedule of a
+// dispatch, if the cost model knows it.
 #pragma once
 
 #include <cstdint>
@@ -23,6 +25,7 @@
 #include "models/placement/expert_placement.h"
 #include "models/placement/layer_classes.h"
 #include "models/plan/training_plan.h"
+#include "models/routing/rank_spread.h"
 #include "models/step/memory_model.h"
 #include "models/step/step_routing.h"
 #include "sim/base/errors.h"
@@ -52,11 +55,17 @@ struct StepSettings {
 
 class MoeStepModel {
  public:
-  // Keeps references: both must outlive it. `base` says model, machines and what a replica does; its cluster
-  // may have other numbers of nodes than its replicas take. Errors of the methods below are of one line.
-  // REQUIRES: check_training_plan(base), but for the number of nodes.
-  MoeStepModel(const TrainingPlan& base, const CostModel& cost, BatchRule batch)
-      : base_(base), cost_(cost), batch_(base.parallel, batch), least_replicas_(least_replicas()) {}
+  // Keeps references: all must outlive it. `base` says model, machines and what a replica does; its cluster
+  // may have other numbers of nodes than its replicas take. `ranks`: how a layer's tokens spread over the
+  // GPUs of flexible(); null: evenly. Errors of the methods below are of one line. REQUIRES:
+  // check_training_plan(base), but for the number of nodes.
+  MoeStepModel(const TrainingPlan& base, const CostModel& cost, BatchRule batch,
+               const RankSpread* ranks = nullptr)
+      : base_(base),
+        cost_(cost),
+        ranks_(ranks),
+        batch_(base.parallel, batch),
+        least_replicas_(least_replicas()) {}
 
   [[nodiscard]] const StepBatch& batch() const { return batch_; }
 
@@ -137,6 +146,7 @@ class MoeStepModel {
 
   const TrainingPlan& base_;
   const CostModel& cost_;
+  const RankSpread* ranks_;
   StepBatch batch_;
   // With fewer a fixed batch has so many micro-batches that nobody can simulate a step (check_step_size).
   std::int64_t least_replicas_;

@@ -4,9 +4,11 @@
 
 #include <algorithm>
 #include <map>
+#include <numeric>
 #include <utility>
 
 #include "models/dispatch/dispatch.h"
+#include "models/dispatch/dispatch_tables.h"
 #include "models/routing/job_routing.h"
 #include "sim/base/index.h"
 
@@ -41,9 +43,10 @@ Status check_tokens(const ExpertHosts& hosts, std::span<const std::int64_t> toke
 // Dispatches one layer.
 class Dispatcher {
  public:
-  // `peers`: GPUs of a node, whose exchange is not counted.
-  Dispatcher(const ExpertHosts& hosts, std::int32_t peers, std::span<const std::int64_t> tokens)
-      : hosts_(hosts), peers_(peers), tokens_(tokens), loads_(index(hosts.ranks())) {}
+  // `peers`: GPUs of a node, whose exchange is not counted. `routed`: of every rank; no counts: all are even.
+  Dispatcher(const ExpertHosts& hosts, std::int32_t peers, std::span<const std::int64_t> tokens,
+             const moe::RoutedTokens& routed)
+      : hosts_(hosts), peers_(peers), tokens_(tokens), routed_(routed), loads_(index(hosts.ranks())) {}
 
   std::vector<GpuLoad> dispatch() && {
     send_everything();
@@ -62,6 +65,14 @@ class Dispatcher {
  private:
   // Every rank's own tokens.
   void send_everything() {
+    if (!routed_.counts.empty()) {
+      for (std::int32_t rank = 0; rank < hosts_.ranks(); ++rank) {
+        const std::span<const Tokens> row = routed_.of_rank(rank);
+        loads_[index(rank)].sent =
+            static_cast<double>(std::accumulate(row.begin(), row.end(), std::int64_t{0}));
+      }
+      return;
+    }
     std::vector<std::int64_t> one_more(loads_.size() + 1);  // experts with that many tokens left over
     std::int64_t each = 0;
     for (const std::int64_t tokens : tokens_) {
@@ -76,6 +87,7 @@ class Dispatcher {
   }
 
   [[nodiscard]] Tokens routed(std::int32_t rank, std::int32_t expert) const {
+    if (!routed_.counts.empty()) return routed_.at(rank, expert);
     return static_cast<Tokens>(tokens_of_rank(tokens_[index(expert)], hosts_.ranks(), rank));
   }
 
@@ -128,6 +140,7 @@ class Dispatcher {
   const ExpertHosts& hosts_;
   std::int32_t peers_;
   std::span<const std::int64_t> tokens_;
+  const moe::RoutedTokens& routed_;
   std::vector<GpuLoad> loads_;
   std::vector<moe::TokenSplit> splits_;  // by entry of the hosts
   std::vector<std::int64_t> surplus_;    // by expert, of all ranks: as many as the residual places
@@ -245,10 +258,13 @@ Result<ExpertHosts> hosts_of(const ExpertPlacement& placement, std::int32_t gpus
 }
 
 Result<std::vector<GpuLoad>> placed_loads(const ExpertHosts& hosts, std::int32_t gpus_per_node,
-                                          std::span<const std::int64_t> tokens) {
+                                          std::span<const std::int64_t> tokens, const RankSpread& ranks,
+                                          std::size_t layer) {
   GOODPUT_TRY_STATUS(check_tokens(hosts, tokens));
   const std::int32_t peers = hosts.ranks() > gpus_per_node ? gpus_per_node : 1;
-  return Dispatcher(hosts, peers, tokens).dispatch();
+  std::vector<Tokens> counts;
+  if (!ranks.is_even()) counts = rank_tokens(ranks, layer, hosts.ranks(), tokens);
+  return Dispatcher(hosts, peers, tokens, {hosts.ranks(), hosts.experts(), counts}).dispatch();
 }
 
 ExpertShare busiest_share(std::span<const GpuLoad> loads, std::int32_t gpus_per_node, double mean) {

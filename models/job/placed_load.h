@@ -1,8 +1,8 @@
 // How many tokens each GPU computes, sends and receives in a layer whose experts are placed so, and in which
 // groups the gradients of its experts are added up.
 //
-// Tokens go where the dispatcher sends them (models/dispatch/dispatch.h), where all GPUs route as many to an
-// expert (tokens_of_rank). GPU g of node n is rank n * gpus_per_node + g.
+// Tokens go where the dispatcher sends them (models/dispatch/dispatch.h). All GPUs route as many to an expert
+// (tokens_of_rank), unless counts are given for each. GPU g of node n is rank n * gpus_per_node + g.
 #pragma once
 
 #include <cstddef>
@@ -12,6 +12,7 @@
 
 #include "models/dispatch/expert_hosts.h"
 #include "models/placement/expert_placement.h"
+#include "models/routing/rank_spread.h"
 #include "models/step/step_routing.h"
 #include "sim/base/errors.h"
 
@@ -30,9 +31,11 @@ struct GpuLoad {
   double received = 0;
 };
 
-// By rank; `tokens` by expert, of all ranks together. Fails on tokens of an expert that no GPU hosts.
+// By rank; `tokens` by expert, of all ranks together. `ranks`: how those of MoE layer `layer` spread over
+// them. Fails on tokens of an expert that no GPU hosts.
 Result<std::vector<GpuLoad>> placed_loads(const moe::ExpertHosts& hosts, std::int32_t gpus_per_node,
-                                          std::span<const std::int64_t> tokens);
+                                          std::span<const std::int64_t> tokens, const RankSpread& ranks = {},
+                                          std::size_t layer = 0);
 
 // Of the rank that computes most, with the traffic of the GPU that sends or receives most; `mean`: tokens
 // that a GPU routes. All ranks meet before and after the experts of every layer, so that each layer takes as

@@ -11,7 +11,7 @@ TimedPlan::TimedPlan(TrainingPlan plan, BatchRule batch, JobRouting routing, std
       routing_(std::move(routing)),
       modules_(checkpoint_model(plan_.model)),
       cost_(std::move(cost)),
-      steps_(plan_, *cost_, batch) {}
+      steps_(plan_, *cost_, batch, &routing_.ranks()) {}
 
 Result<std::unique_ptr<const TimedPlan>> TimedPlan::make(TrainingPlan plan, BatchRule batch,
                                                          JobRouting routing) {

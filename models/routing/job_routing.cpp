@@ -33,7 +33,14 @@ Status check_selection(const RoutingTrace& trace, const RoutingSelection& select
         fmt::format("has {} layers, so there is no layer at position {}", trace.layers().size(), layer)}
         .of_option("routing");
   }
-  return Ok{};
+  const RankRows* const rows = selection.rank_rows;
+  if (rows == nullptr || (rows->layers == trace.layers().size() && rows->experts == index(trace.experts())))
+    return Ok{};
+  return Error{
+      fmt::format("has {} layers of {} experts, but the routing has {} layers of {}; both must be of "
+                  "one job",
+                  rows->layers, rows->experts, trace.layers().size(), trace.experts())}
+      .of_option("folder");
 }
 
 // By layer: the experts that stand for the model's, in order of their numbers.
@@ -65,6 +72,8 @@ Result<JobRouting> JobRouting::from_trace(const RoutingTrace& trace, const Routi
     routing.loads_.push_back(std::move(tokens));
   }
   routing.repeat_after(trace.iterations(), selection.after_end);
+  if (selection.rank_rows != nullptr)
+    routing.ranks_ = recorded_spread(*selection.rank_rows, selection.layers, experts);
   return routing;
 }
 

@@ -10,8 +10,10 @@
 #include <limits>
 #include <span>
 #include <string_view>
+#include <utility>
 #include <vector>
 
+#include "models/routing/rank_spread.h"
 #include "models/shape/expert_tokens.h"
 #include "sim/base/errors.h"
 #include "sim/routing/routing_trace.h"
@@ -38,11 +40,12 @@ struct RoutingSelection {
   // iteration, of two the earlier.
   std::int64_t top_at_iteration = 201;
   AfterEnd after_end = AfterEnd::kHold;
+  const RankRows* rank_rows = nullptr;  // of one iteration of the same job; null: ranks are even
 };
 
 class JobRouting {
  public:
-  // Fails where the trace has not that many experts or layers.
+  // Fails where the trace has not that many experts or layers, and where rank_rows have others.
   static Result<JobRouting> from_trace(const RoutingTrace& trace, const RoutingSelection& selection);
 
   // Every expert gets as many, for ever.
@@ -64,6 +67,10 @@ class JobRouting {
 
   // By MoE layer and expert, in the units of the recording: only their proportions mean anything.
   [[nodiscard]] std::span<const std::vector<std::int64_t>> loads(std::size_t window) const;
+
+  // How each of these loads spreads over the ranks.
+  [[nodiscard]] const RankSpread& ranks() const { return ranks_; }
+  void set_ranks(RankSpread ranks) { ranks_ = std::move(ranks); }
 
  private:
   JobRouting() = default;
@@ -87,14 +94,14 @@ class JobRouting {
   bool turns_around_ = false;
   std::vector<std::int64_t> first_step_;  // by window; that of the first is not looked at
   std::vector<ExpertTokens> loads_;       // by window
+  RankSpread ranks_;
 };
 
 // Every layer scaled to `tokens` by largest remainder (sim/base/apportion.h).
 [[nodiscard]] ExpertTokens scaled_loads(std::span<const std::vector<std::int64_t>> loads,
                                         std::int64_t tokens);
 
-// What one of `ranks` gets where tokens are split evenly: those left over go to the lowest ranks. (In a real
-// job the share of the hottest expert differs by 0.1 to 5 % from rank to rank.)
+// What one of `ranks` gets where tokens are split evenly: those left over go to the lowest ranks.
 [[nodiscard]] constexpr std::int64_t tokens_of_rank(std::int64_t tokens, std::int32_t ranks,
                                                     std::int32_t rank) {
   return tokens / ranks + (rank < tokens % ranks ? 1 : 0);

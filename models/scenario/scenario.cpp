@@ -143,24 +143,42 @@ config::Fields config_fields(RoutingSource& routing) {
   const auto has_trace = [&routing] {
     return routing.is_constant() ? "" : routing.file.empty() ? "model is given" : "file is given";
   };
-  return {{"file", Need::kOptional, config::path(routing.file), "file with a recorded routing trace"},
-          {"model", Need::kOptional, config::path_or_name(routing.model, kRoutingModelFiles),
-           "routing model (path or name) that synthesizes the routing if no `file` is given"},
-          {"layers", Need::kOptional, config::text(routing.layers),
-           "which layers of the trace to use, one for each MoE layer of the model, such as 0-11 (default: "
-           "the first layers)",
-           no_trace},
-          {"top_at_iteration", Need::kOptional, config::integer(routing.top_at_iteration, 0, kMostSteps),
-           "iteration of the trace at which the busiest experts are chosen to represent the model's experts",
-           no_trace},
-          {"after_end", Need::kOptional, config::choice(routing.after_end, kAfterEndNames),
-           "loads after the last iteration of the trace. hold: those of the last iteration; loop: the trace "
-           "starts again from its first iteration; continue: the later half of the trace is traversed "
-           "backward, forward, and so on",
-           no_trace},
-          {"skew", Need::kOptional, config::number(routing.skew, config::between(0, 10)),
-           "without file and model: the r-th busiest expert gets a constant share ~ 1 / r^skew (Zipf)",
-           has_trace}};
+  return {
+      {"file", Need::kOptional, config::path(routing.file), "file with a recorded routing trace"},
+      {"model", Need::kOptional, config::path_or_name(routing.model, kRoutingModelFiles),
+       "routing model (path or name) that synthesizes the routing if no `file` is given"},
+      {"layers", Need::kOptional, config::text(routing.layers),
+       "which layers of the trace to use, one for each MoE layer of the model, such as 0-11 (default: "
+       "the first layers)",
+       no_trace},
+      {"top_at_iteration", Need::kOptional, config::integer(routing.top_at_iteration, 0, kMostSteps),
+       "iteration of the trace at which the busiest experts are chosen to represent the model's experts",
+       no_trace},
+      {"after_end", Need::kOptional, config::choice(routing.after_end, kAfterEndNames),
+       "loads after the last iteration of the trace. hold: those of the last iteration; loop: the trace "
+       "starts again from its first iteration; continue: the later half of the trace is traversed "
+       "backward, forward, and so on",
+       no_trace},
+      {"skew", Need::kOptional, config::number(routing.skew, config::between(0, 10)),
+       "without file and model: the r-th busiest expert gets a constant share ~ 1 / r^skew (Zipf)",
+       has_trace},
+      {"per_rank", Need::kOptional, config::object(config::access(routing.per_rank)),
+       "how an expert's tokens differ from GPU to GPU, which changes what lazarus sends between GPUs; other "
+       "policies split tokens evenly (default: evenly)"}};
+}
+
+config::Fields config_fields(RankRouting& ranks) {
+  const auto has_folder = [&ranks] { return ranks.folder.empty() ? "" : "folder is given"; };
+  return {
+      {"spread", Need::kOptional, config::number(ranks.spread, config::between(0, 10)),
+       "coefficient of variation of an expert's tokens from GPU to GPU before every GPU's total is made "
+       "equal "
+       "again; 0: all GPUs route alike",
+       has_folder},
+      {"folder", Need::kOptional, config::path(ranks.folder),
+       "folder with SmartMoE's raw logs of one iteration, a file table_iter<I>_rank<R>.log per rank. GPU j "
+       "differs from the mean as row j does; the rows are the ranks of the first micro-batch, then those of "
+       "the second, and so on"}};
 }
 
 config::Fields config_fields(Scenario& scenario) {
@@ -308,6 +326,14 @@ void order_commands(Scenario& scenario) {
   }
 }
 
+// Only lazarus dispatches to replicas anywhere.
+void note_rank_routing(Scenario& scenario) {
+  const auto is_flexible = [](const ScenarioPolicy& policy) { return policy.policy == "lazarus"; };
+  if (!scenario.routing || !scenario.routing->per_rank) return;
+  if (std::any_of(scenario.policies.begin(), scenario.policies.end(), is_flexible)) return;
+  scenario.unused.push_back({scenario.file, "/routing/per_rank", "no policy is lazarus", {}});
+}
+
 }  // namespace
 
 Result<Scenario> read_scenario(const std::string& path, const std::vector<config::Change>& changes,
@@ -327,6 +353,7 @@ Result<Scenario> read_scenario(const std::string& path, const std::vector<config
     GOODPUT_TRY(PolicyRead read, read_options(scenario, policy, &made));
     policy.unused = std::move(read.unused);
   }
+  note_rank_routing(scenario);
   return scenario;
 }
 

@@ -26,6 +26,12 @@ namespace goodput {
 
 inline constexpr config::Kind kScenarioFiles{"scenarios", "scenario"};
 
+// How an expert's tokens differ from GPU to GPU.
+struct RankRouting {
+  double spread = 0;     // RankSpread::spread
+  std::string folder{};  // with the raw logs of an iteration, one per rank; empty: `spread`
+};
+
 // Where the routing of the job's MoE layers comes from.
 struct RoutingSource {
   std::string file{};    // a recorded trace; empty: `model`
@@ -35,6 +41,7 @@ struct RoutingSource {
   AfterEnd after_end = AfterEnd::kHold;  // of the recording
   double skew = 0;  // without file and model: shares ~ 1 / rank^skew, for ever; 0: balanced
 
+  std::optional<RankRouting> per_rank{};  // none: all GPUs route alike
   [[nodiscard]] bool is_constant() const { return file.empty() && model.empty(); }
 };
 
@@ -107,6 +114,7 @@ void note_sources(Scenario& scenario, const FailureSources& sources);
 
 [[nodiscard]] config::Fields config_fields(Scenario& scenario);
 [[nodiscard]] config::Fields config_fields(RoutingSource& routing);
+[[nodiscard]] config::Fields config_fields(RankRouting& ranks);
 [[nodiscard]] Status config_finish(Scenario& scenario);
 
 }  // namespace goodput

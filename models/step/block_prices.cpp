@@ -98,15 +98,19 @@ class BlockPricer {
 };
 
 BlockPrice price_layer(BlockPricer& pricer, const LayerWork& work, std::int32_t layer,
-                       const RankShares& shares) {
+                       const RankShares& shares, const std::optional<Cost>& schedule) {
   const auto id = static_cast<std::int16_t>(layer);
   const auto backward = [&](Gradients gradients) {
     return pricer.pass(id, work.backward(layer, shares.front(), gradients), shares,
                        [&](const ExpertShare& share) { return work.backward_by_rank(share, gradients); });
   };
-  return {pricer.pass(id, work.forward(layer, shares.front()), shares,
-                      [&](const ExpertShare& share) { return work.forward_by_rank(share); }),
-          backward(Gradients::kAll), backward(Gradients::kActivations), backward(Gradients::kWeights)};
+  std::vector<PartWork> forward = work.forward(layer, shares.front());
+  for (PartWork& part : forward) {
+    if (part.part == LayerPart::kRouter) part.more = schedule;
+  }
+  return {
+      pricer.pass(id, forward, shares, [&](const ExpertShare& share) { return work.forward_by_rank(share); }),
+      backward(Gradients::kAll), backward(Gradients::kActivations), backward(Gradients::kWeights)};
 }
 
 BlockPrice price_embedding(BlockPricer& pricer, const LayerWork& work) {
@@ -130,6 +134,9 @@ BlockPrices::BlockPrices(const TrainingPlan& plan, const CostModel& cost, const 
   const ModelShape& model = plan.model;
   const Interference interference = interference_of(plan);
   const LayerWork work(model, plan.parallel, plan.cluster.gpus_per_node, routing.slots);
+  std::optional<Cost> schedule;
+  if (routing.computes_schedules && model.moe)
+    schedule = cost.dispatch_schedule(plan.parallel.ep, model.moe->experts);
   // How the kinds of layers differ: experts or none, multi-token prediction, loads.
   struct Kind {
     bool has_experts;
@@ -166,7 +173,7 @@ BlockPrices::BlockPrices(const TrainingPlan& plan, const CostModel& cost, const 
       const RankShares shares = has_experts ? *kind.shares : RankShares{work.balanced_share()};
       if (shares.size() > 1) ranks_ = static_cast<std::int32_t>(shares.size());
       price(blocks_.emplace_back(),
-            [&](BlockPricer& pricer) { return price_layer(pricer, work, layer, shares); });
+            [&](BlockPricer& pricer) { return price_layer(pricer, work, layer, shares, schedule); });
     }
     priced_s_ += blocks_[kind_of_.back()].priced_s;
   }

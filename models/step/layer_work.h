@@ -4,6 +4,7 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <string_view>
 #include <vector>
 
@@ -41,6 +42,7 @@ struct PartWork {
   std::vector<CollectiveCall> collectives{};
   std::vector<Kernel> beside{};  // run while the collectives do, and are counted elsewhere: they hide them
   double share_alone = 0;        // share of the collectives that does not overlap
+  std::optional<Cost> more{};    // of kernels beyond those above
 };
 
 // What the experts of one GPU get to do for a micro-batch of every GPU of their group.

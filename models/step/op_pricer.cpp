@@ -95,6 +95,7 @@ Transfer OpPricer::part(const PartWork& work) {
     total = beside(total, kernels(work.beside), alone);
   }
   if (!work.kernels.empty()) total.time += kernels(work.kernels);
+  if (work.more) total.time += round({work.more->seconds * interference_.slowest, work.more->tier});
   return total;
 }
 

@@ -28,6 +28,9 @@ struct StepRouting {
   // Of the GPU whose experts' replicas have most to say to each other. Empty: every expert's are the plan's
   // PlanGroups::expert_data.
   std::vector<ReplicaGroup> replicas;
+  // Whether every GPU computes the schedule of a dispatch, once per layer with experts and forward pass: that
+  // is counted if the cost model knows its time.
+  bool computes_schedules = false;
   ExpertSlots slots{};     // of every GPU; none: experts are where the plan's own groups have them
   double moe_speedup = 1;  // of all-to-alls and the experts' FFNs over what the cost model says
 };

@@ -87,6 +87,13 @@ class CostModel {
   // Kernels launched one after the other on one stream of one GPU, by one CPU thread.
   [[nodiscard]] virtual Cost kernels(std::span<const Kernel> sequence) const = 0;
 
+  // The kernels with which a GPU computes from the counts of all ranks how the tokens of a layer are
+  // dispatched, in proportion to the hosts' free places (models/dispatch/dispatch.h). None: not known.
+  [[nodiscard]] virtual std::optional<Cost> dispatch_schedule(std::int32_t /*ranks*/,
+                                                              std::int32_t /*experts*/) const {
+    return std::nullopt;
+  }
+
   // From the moment the last participant has started. 0 for a group of one.
   [[nodiscard]] virtual Cost collective(const CollectiveCall& call) const = 0;
 };

@@ -28,6 +28,7 @@ struct ScenarioRouting {
   JobRouting routing;
   std::optional<ScenarioFile> file{};     // that was read for it
   std::optional<config::Source> model{};  // if that is a config it was synthesized from
+  std::vector<ScenarioFile> rank_files{};
 };
 
 std::int32_t count_moe_layers(const ModelShape& model) {
@@ -54,15 +55,26 @@ Result<std::vector<std::size_t>> select_layers(const Scenario& scenario, const R
                                 layers->size(), wanted));
 }
 
-Result<JobRouting> select(const Scenario& scenario, const RoutingTrace& trace) {
+// `rank_rows`: null where ranks are even or drawn.
+Result<JobRouting> select(const Scenario& scenario, const RoutingTrace& trace,
+                          const RankRows* rank_rows = nullptr) {
   RoutingSelection selection;
   GOODPUT_TRY(selection.layers, select_layers(scenario, trace));
   selection.experts = scenario.plan.model.moe->experts;
   selection.top_at_iteration = scenario.routing->top_at_iteration;
   selection.after_end = scenario.routing->after_end;
+  selection.rank_rows = rank_rows;
   Result<JobRouting> routing = JobRouting::from_trace(trace, selection);
-  if (!routing) return at_routing(scenario, "", routing.error().what);
-  return routing;
+  if (routing) return routing;
+  const bool is_of_ranks = routing.error().option == "folder";
+  return at_routing(scenario, is_of_ranks ? "/per_rank/folder" : "", routing.error().what);
+}
+
+Result<std::optional<RankFolder>> read_ranks(const Scenario& scenario) {
+  const std::optional<RankRouting>& ranks = scenario.routing->per_rank;
+  if (!ranks || ranks->folder.empty()) return std::optional<RankFolder>();
+  GOODPUT_TRY(RankFolder folder, read_rank_folder(ranks->folder));
+  return std::optional(std::move(folder));
 }
 
 // No file: the scenario names none.
@@ -102,7 +114,7 @@ RoutingTrace skewed(const ModelShape& job, double skew, std::uint64_t seed) {
 
 // `seed` draws what is synthesized, and which experts are popular where there is only a skew. A model of
 // routing that has fewer layers or experts than the job is stretched to it.
-Result<ScenarioRouting> read_scenario_routing(const Scenario& scenario, std::uint64_t seed) {
+Result<ScenarioRouting> read_loads(const Scenario& scenario, std::uint64_t seed) {
   const ModelShape& model = scenario.plan.model;
   if (!model.moe) {
     if (scenario.routing)
@@ -127,9 +139,28 @@ Result<ScenarioRouting> read_scenario_routing(const Scenario& scenario, std::uin
   const bool is_recorded = !source.file.empty() && !file.is_fallback();
   GOODPUT_TRY(const RoutingTrace trace,
               is_recorded ? read_routing_trace(file.used) : synthesized(file.used, model, seed));
-  GOODPUT_TRY(JobRouting routing, select(scenario, trace));
-  return ScenarioRouting{std::move(routing), std::move(file),
-                         is_recorded ? std::nullopt : std::optional(model_file)};
+  GOODPUT_TRY(const std::optional<RankFolder> ranks, read_ranks(scenario));
+  GOODPUT_TRY(JobRouting routing, select(scenario, trace, ranks ? &ranks->rows : nullptr));
+  ScenarioRouting read{std::move(routing), std::move(file),
+                       is_recorded ? std::nullopt : std::optional(model_file)};
+  for (const std::string& path : ranks ? ranks->files : std::vector<std::string>())
+    read.rank_files.push_back({"/routing/per_rank/folder", path, path});
+  return read;
+}
+
+// Also how ranks differ, if that is drawn.
+Result<ScenarioRouting> read_scenario_routing(const Scenario& scenario, std::uint64_t seed) {
+  GOODPUT_TRY(ScenarioRouting read, read_loads(scenario, seed));
+  const bool has_folder =
+      scenario.routing && scenario.routing->per_rank && !scenario.routing->per_rank->folder.empty();
+  if (has_folder && scenario.routing->is_constant()) {
+    return at_routing(
+        scenario, "/per_rank/folder",
+        "applies only to a recording; set routing/file or routing/model, or per_rank/spread instead");
+  }
+  if (scenario.routing && scenario.routing->per_rank && read.routing.ranks().is_even())
+    read.routing.set_ranks({.spread = scenario.routing->per_rank->spread, .seed = seed});
+  return read;
 }
 
 // ---- All inputs.
@@ -316,11 +347,12 @@ Result<ScenarioInputs> read_scenario_inputs(const Scenario& scenario, std::uint6
   std::optional<JobRouting> routing;
   if (plan == nullptr) {
     GOODPUT_TRY(ScenarioRouting read, read_scenario_routing(scenario, seed));
-    made = {nullptr, std::move(read.file), std::move(read.model)};
+    made = {nullptr, std::move(read.file), std::move(read.model), std::move(read.rank_files)};
     routing = std::move(read.routing);
   }
   const SharedInputs::Plan& source = plan == nullptr ? made : *plan;
   if (source.routing_file) inputs.files.push_back(*source.routing_file);
+  inputs.files.insert(inputs.files.end(), source.rank_files.begin(), source.rank_files.end());
   inputs.routing_model = source.routing_model;
   GOODPUT_TRY_STATUS(price_nodes(scenario, seed, inputs));
   GOODPUT_TRY(inputs.content_hash, hash_of(inputs.files, shared));

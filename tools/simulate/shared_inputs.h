@@ -58,6 +58,7 @@ struct SharedInputs {
     std::unique_ptr<const TimedPlan> timed{};
     std::optional<ScenarioFile> routing_file{};
     std::optional<config::Source> routing_model{};
+    std::vector<ScenarioFile> rank_files{};
   };
 
   RecentlyUsed<SpotTrace> traces{};

@@ -2,7 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <filesystem>
 #include <string_view>
+#include <system_error>
 #include <utility>
 
 #include "traces/io/byte_source.h"
@@ -11,6 +14,26 @@
 #include "traces/routing/routing_rows.h"
 
 namespace goodput {
+namespace {
+
+Result<std::vector<std::string>> logs_in(const std::string& folder) {
+  std::vector<std::string> logs;
+  std::error_code failed;
+  std::filesystem::directory_iterator entry(folder, failed);
+  for (; !failed && entry != std::filesystem::directory_iterator(); entry.increment(failed)) {
+    const std::string name = entry->path().filename().string();
+    if (name.starts_with("table_iter") && (name.ends_with(".log") || name.ends_with(".log.gz")))
+      logs.push_back(entry->path().string());
+  }
+  if (failed) return Error{fmt::format("cannot be listed: {}", failed.message()), {.file = folder}};
+  std::sort(logs.begin(), logs.end());
+  if (!logs.empty()) return logs;
+  return Error{"has no files table_iter<I>_rank<R>.log; give the folder with the logs of one iteration",
+               {.file = folder}};
+}
+
+}  // namespace
+
 Result<RoutingReading> read_routing_files(const std::vector<std::string>& paths) {
   if (paths.empty()) return Error{"no routing trace given"};
   std::string_view first;
@@ -31,6 +54,23 @@ Result<RoutingReading> read_routing_files(const std::vector<std::string>& paths)
   GOODPUT_TRY(RoutingReading reading, std::move(rows).finish());
   reading.format = first;
   return reading;
+}
+
+Result<RankFolder> read_rank_folder(const std::string& folder) {
+  RankFolder read;
+  GOODPUT_TRY(read.files, logs_in(folder));
+  GOODPUT_TRY(RoutingReading reading, read_routing_files(read.files));
+  const std::vector<std::int64_t>& iterations = reading.trace.iterations();
+  if (iterations.size() > 1) {
+    return Error{fmt::format("has logs of {} iterations, from {} to {}; keep those of one", iterations.size(),
+                             iterations.front(), iterations.back()),
+                 {.file = folder}};
+  }
+  if (reading.ranks == 1)
+    return Error{"has the log of one rank; at least two are needed to see how ranks differ",
+                 {.file = folder}};
+  read.rows = std::move(reading.first);
+  return read;
 }
 
 Result<RoutingTrace> read_routing_trace(const std::vector<std::string>& paths) {

@@ -15,6 +15,14 @@ namespace goodput {
 // that are there twice, layers, ranks or micro-batches that some iterations lack.
 Result<RoutingReading> read_routing_files(const std::vector<std::string>& paths);
 
+// A folder with the raw logs of one iteration of the SmartMoE artifact, a file per rank. Errors name the
+// folder, or as those above.
+struct RankFolder {
+  RankRows rows;
+  std::vector<std::string> files;  // that were read, by name
+};
+Result<RankFolder> read_rank_folder(const std::string& folder);
+
 Result<RoutingTrace> read_routing_trace(const std::vector<std::string>& paths);
 Result<RoutingTrace> read_routing_trace(const std::string& path);
 

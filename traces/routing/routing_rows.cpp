@@ -102,6 +102,7 @@ Result<RoutingReading> RoutingRows::finish() && {
   for (const Row& row : rows_) experts = std::max(experts, row.counts.size());
   GOODPUT_TRY(std::vector<std::int64_t> loads, sum(all, experts));
   RoutingReading reading;
+  reading.first = rows_of(first, experts);
   reading.trace = RoutingTrace(std::move(iterations), std::move(layers), static_cast<std::int32_t>(experts),
                                std::move(loads));
   reading.ranks = count_distinct(all.front(), [](const RoutingRowKey& key) { return key.rank; });
@@ -170,6 +171,20 @@ Status RoutingRows::check_parts(Group first, Group other) const {
   return Error{fmt::format("iteration {}, layer {} does not have {}, but iteration {}, layer {} does",
                            here.iteration, here.layer, name_of(part(first[i])), there.iteration, there.layer),
                place(other.front())};
+}
+
+RankRows RoutingRows::rows_of(std::span<const Group> groups, std::size_t experts) {
+  RankRows all{groups.size(), groups.front().size(), experts};
+  for (const Group& group : groups) {
+    std::vector<Row> rows(group.begin(), group.end());
+    std::stable_sort(rows.begin(), rows.end(),
+                     [](const Row& a, const Row& b) { return a.key.micro_batch < b.key.micro_batch; });
+    for (const Row& row : rows) {
+      all.counts.insert(all.counts.end(), row.counts.begin(), row.counts.end());
+      all.counts.resize(all.counts.size() + experts - row.counts.size());
+    }
+  }
+  return all;
 }
 
 // Dense: groups x experts.

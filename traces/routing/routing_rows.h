@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "sim/base/errors.h"
+#include "sim/routing/rank_rows.h"
 #include "sim/routing/routing_trace.h"
 
 namespace goodput {
@@ -39,6 +40,7 @@ struct RoutingReading {
   std::string format;      // a name of routing_formats(): that of every file
   std::int64_t ranks = 0;  // recorded one by one, and summed; 1 where the files do not tell them apart
   std::int64_t micro_batches = 0;  // the same
+  RankRows first{};                // the rows of the first iteration, not summed
 };
 
 class RoutingRows {
@@ -75,6 +77,7 @@ class RoutingRows {
   [[nodiscard]] std::vector<Group> groups() const;
   [[nodiscard]] Status check_layers(std::span<const Group> first, std::span<const Group> other) const;
   [[nodiscard]] Status check_parts(Group first, Group other) const;
+  [[nodiscard]] static RankRows rows_of(std::span<const Group> groups, std::size_t experts);
   [[nodiscard]] Result<std::vector<std::int64_t>> sum(const std::vector<Group>& groups,
                                                       std::size_t experts) const;
 

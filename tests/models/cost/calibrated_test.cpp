@@ -221,6 +221,40 @@ TEST_CASE("calibrated: how far a price is from the tables") {
   CHECK(calibrated(none).coverage(gemm(4000, 4096, 7168)) == TableCoverage::kNone);
 }
 
+TEST_CASE("calibrated: a dispatch schedule takes the time of its table, log-log between tables") {
+  Calibration calibration = small();
+  CHECK_FALSE(calibrated(calibration).dispatch_schedule(8, 8));
+  const auto add = [&](std::int64_t ranks, std::int64_t experts, double us, MeasuredPolicy policy) {
+    Measurement table;
+    table.op = MeasuredOp::kSchedule;
+    table.tier = Tier::kMeasured;
+    table.params.ranks = ranks;
+    table.params.experts = experts;
+    table.params.policy = policy;
+    table.points = {{.tokens = 4096, .median_us = us}};
+    calibration.ops.push_back(table);
+  };
+  add(8, 8, 1, MeasuredPolicy::kPacked);
+  CHECK_FALSE(calibrated(calibration).dispatch_schedule(8, 8));  // the other policy
+  for (const std::int64_t ranks : {8, 128}) {
+    const double times = ranks == 8 ? 1 : 4;
+    add(ranks, 8, 10 * times, MeasuredPolicy::kProportional);
+    add(ranks, 32, 20 * times, MeasuredPolicy::kProportional);
+  }
+  const CalibratedCost cost = calibrated(calibration);
+  const auto us = [&](std::int32_t ranks, std::int32_t experts) {
+    return 1e6 * cost.dispatch_schedule(ranks, experts)->seconds;
+  };
+  CHECK(us(8, 32) == Approx(20));
+  CHECK(cost.dispatch_schedule(8, 32)->tier == Tier::kMeasured);
+  CHECK(us(8, 16) == Approx(std::sqrt(10.0 * 20.0)));
+  CHECK(us(32, 16) == Approx(2 * std::sqrt(10.0 * 20.0)));  // 32 is half way from 8 to 128
+  CHECK(cost.dispatch_schedule(32, 16)->tier == Tier::kModel);
+  CHECK(us(2, 2) == Approx(10));    // below the grid
+  CHECK(us(8, 56) == Approx(20));   // beyond the grid of experts
+  CHECK(us(248, 8) == Approx(70));  // 120 ranks more, as from 8 to 128
+}
+
 TEST_CASE("calibrated: a GPU is told by the first word with a digit") {
   CHECK(is_same_gpu("NVIDIA H200", "H200 SXM 141GB"));
   CHECK(is_same_gpu("NVIDIA A100-SXM4-80GB", "A100 SXM 80GB"));

@@ -106,6 +106,59 @@ TEST_CASE("moe step: a flexible step is its parts one after the other, of the bu
   CHECK(time.samples == 2);
 }
 
+TEST_CASE("moe step: what ranks route decides what a flexible step sends") {
+  const TrainingPlan plan = tiny_plan();
+  const HandCost cost;
+  // GPU 0 hosts expert 0, GPU 1 expert 1; each expert gets 1024 of the 2048 tokens. Rank 0 routes 256 of its
+  // 1024 tokens to expert 0 and 768 to expert 1, rank 1 the other way round: 768 travel instead of 512.
+  const RankRows rows{1, 2, 2, {1, 3, 3, 1}};
+  const RankSpread ranks =
+      recorded_spread(rows, std::vector<std::size_t>{0}, std::vector<std::vector<std::int32_t>>{{0, 1}});
+  const MoeStepModel model(plan, cost, BatchRule::kPerReplica, &ranks);
+  const std::vector placements{ExpertPlacement{2, 2, 1, {0, 1}}};
+  check_seconds(timed(model.flexible(placements, LayerLoads{{1, 1}})).forward_backward,
+                passes_s(1024, 768.0 / 512));
+}
+
+// Schedules, too.
+class ScheduleCost final : public CostModel {
+ public:
+  [[nodiscard]] Cost kernels(std::span<const Kernel> sequence) const override {
+    return hand_.kernels(sequence);
+  }
+  [[nodiscard]] Cost collective(const CollectiveCall& call) const override { return hand_.collective(call); }
+  [[nodiscard]] std::optional<Cost> dispatch_schedule(std::int32_t ranks,
+                                                      std::int32_t experts) const override {
+    return Cost{1e-3 * ranks + 1e-5 * experts, Tier::kAssumed};
+  }
+
+ private:
+  HandCost hand_;
+};
+
+TEST_CASE("moe step: a flexible step computes a schedule per layer and micro-batch, if its time is known") {
+  TrainingPlan plan = tiny_plan();
+  plan.parallel.global_batch = 3;  // micro-batches
+  const HandCost hand;
+  const ScheduleCost cost;
+  const std::vector placements{ExpertPlacement{2, 2, 1, {0, 1}}};
+  const auto step = [&](const CostModel& of, const StepSettings& settings) {
+    return timed(MoeStepModel(plan, of, BatchRule::kPerReplica)
+                     .flexible(placements, LayerLoads{{1280, 768}}, settings));
+  };
+  // 2 ranks and 2 experts; a slow node computes its schedules slowly, too.
+  CHECK(step(cost, {}).step - step(hand, {}).step == 3 * from_seconds(2e-3 + 2e-5));
+  CHECK(step(cost, {}).tier == Tier::kAssumed);
+  const StepSettings slow{.slowest_speed = 0.5};
+  CHECK(step(cost, slow).step - step(hand, slow).step == 3 * from_seconds(4e-3 + 4e-5));
+  // Groups dispatch by expert: nothing to compute.
+  const auto group = [&](const CostModel& of) {
+    return timed(
+        MoeStepModel(plan, of, BatchRule::kPerReplica).expert_parallel(2, {2}, LayerLoads{{1280, 768}}));
+  };
+  CHECK(group(cost).step == group(hand).step);
+}
+
 TEST_CASE("moe step: replicas of an expert on two nodes add up their gradients, one expert after the other") {
   const TrainingPlan plan = tiny_plan();
   const HandCost cost;

@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <numeric>
 
+#include "models/dispatch/dispatch_cluster.h"
+#include "models/dispatch/dispatch_schedule.h"
 #include "models/dispatch/dispatch_tables.h"
 #include "models/placement/layer_classes.h"
 #include "models/routing/job_routing.h"
@@ -125,6 +127,83 @@ TEST_CASE("placed load: agrees with the dispatcher's tables on random clusters")
       REQUIRE(found[rank].sent == doctest::Approx(expected[rank].sent).epsilon(1e-9));
       REQUIRE(found[rank].received == doctest::Approx(expected[rank].received).epsilon(1e-9));
     }
+  }
+}
+
+TEST_CASE(
+    "placed load: with ranks that differ, loads are those of a cluster that dispatches token by token") {
+  for (std::uint64_t seed = 1; seed <= 500; ++seed) {
+    CAPTURE(seed);
+    RandomStream random(seed, "uneven ranks");
+    const auto ranks = static_cast<std::int32_t>(2 + random.below(6));
+    const auto experts = static_cast<std::int32_t>(1 + random.below(5));
+    const auto hosts =
+        testing::hosts_of_replicas(ranks, experts, testing::random_replicas(random, ranks, experts, 0.3));
+    REQUIRE(hosts);
+    Tokens tokens;
+    for (std::int32_t e = 0; e < experts; ++e) tokens.push_back(static_cast<std::int64_t>(random.below(300)));
+    const RankSpread spread{.spread = random.uniform(0.01, 1), .seed = seed};
+    const std::vector<moe::Tokens> counts = rank_tokens(spread, 3, ranks, tokens);
+    // One slot per token, and one that is dropped where a rank has one token fewer.
+    const std::int64_t all = std::accumulate(tokens.begin(), tokens.end(), std::int64_t{0});
+    const auto slots = static_cast<std::int32_t>((all + ranks - 1) / ranks);
+    std::vector<std::int32_t> expert_of;
+    for (std::int32_t rank = 0; rank < ranks; ++rank) {
+      for (std::int32_t e = 0; e < experts; ++e)
+        expert_of.insert(expert_of.end(), index(counts[index(rank * experts + e)]), e);
+      expert_of.resize(index((rank + 1) * slots), -1);
+    }
+    const auto cluster =
+        moe::emulate_cluster(*hosts, {ranks, experts, slots, expert_of}, moe::DispatchPolicy::kProportional);
+    REQUIRE(cluster);
+    const auto schedule =
+        moe::DispatchSchedule::make(*hosts, {ranks, experts, counts}, moe::DispatchPolicy::kProportional);
+    REQUIRE(schedule);
+
+    auto loads = placed_loads(*hosts, 1, tokens, spread, 3);
+    REQUIRE(loads);
+    double sent = 0;
+    double received = 0;
+    for (std::int32_t rank = 0; rank < ranks; ++rank) {
+      const GpuLoad& load = (*loads)[index(rank)];
+      REQUIRE(load.computed == cluster->processed[index(rank)]);
+      const moe::RankDispatch dispatch(*schedule, rank);
+      std::int64_t stays = 0;
+      for (std::int32_t e = 0; e < experts; ++e) stays += dispatch.local(e);
+      const auto total = [](std::span<const moe::Tokens> some) {
+        return std::accumulate(some.begin(), some.end(), std::int64_t{0});
+      };
+      REQUIRE(load.sent == total(dispatch.send_counts()) - stays);
+      REQUIRE(load.received == total(dispatch.receive_counts()) - stays);
+      sent += load.sent;
+      received += load.received;
+    }
+    CHECK(sent == cluster->moved);
+    CHECK(received == cluster->moved);
+  }
+}
+
+TEST_CASE(
+    "placed load: ranks that differ compute as much as even ones, and in nodes send no less than nothing") {
+  for (std::uint64_t seed = 1; seed <= 200; ++seed) {
+    CAPTURE(seed);
+    RandomStream random(seed, "uneven nodes");
+    const std::int32_t ranks = 2 * static_cast<std::int32_t>(1 + random.below(4));
+    const auto hosts = testing::hosts_of_replicas(ranks, 4, testing::random_replicas(random, ranks, 4, 0.3));
+    REQUIRE(hosts);
+    Tokens tokens;
+    for (int e = 0; e < 4; ++e) tokens.push_back(static_cast<std::int64_t>(random.below(3000)));
+    const auto even = loads_of(*hosts, 2, tokens);
+    const auto found = placed_loads(*hosts, 2, tokens, {.spread = 0.3, .seed = seed});
+    REQUIRE(found);
+    double balance = 0;
+    for (std::size_t rank = 0; rank < even.size(); ++rank) {
+      CHECK((*found)[rank].computed == even[rank].computed);
+      CHECK((*found)[rank].sent > -1e-6);
+      CHECK((*found)[rank].received > -1e-6);
+      balance += (*found)[rank].sent - (*found)[rank].received;
+    }
+    CHECK(balance == doctest::Approx(0).epsilon(1e-6));
   }
 }
 

@@ -2,7 +2,11 @@
 
 #include <doctest/doctest.h>
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <filesystem>
+#include <fstream>
 #include <string>
 #include <vector>
 
@@ -47,6 +51,18 @@ Json with_routing(const Json& routing) {
 Json slowed_by(const std::string& file) {
   Json text = testing::small_scenario();
   text["failures"] = {text["failures"], {{"model", "fail_slow"}, {"per_node_day", 1}, {"whatif", file}}};
+  return text;
+}
+
+// A raw log of SmartMoE with a micro-batch: `tokens` for every expert.
+std::string logs_of_layers(int layers, int experts, int tokens) {
+  std::string text;
+  for (int layer = 0; layer < layers; ++layer) {
+    text += fmt::format("{}:[[", layer);
+    for (int expert = 0; expert < experts; ++expert)
+      text += fmt::format("{}{}.0", expert > 0 ? ", " : "", tokens);
+    text += "]]\n";
+  }
   return text;
 }
 
@@ -168,6 +184,53 @@ TEST_CASE("scenario inputs: layers of a trace that are not as many as the model'
         "the two numbers must be equal");
   CHECK(refusal(with_routing({{"model", kRouting}, {"layers", "99"}})) ==
         "s.json /routing/layers: no layer 99; the trace has 24 layers from 0 to 23");
+}
+
+TEST_CASE("scenario inputs: how ranks differ is drawn, or read from a folder of one iteration's logs") {
+  const auto ranks_of = [](const Json& routing) {
+    return inputs_of(with_routing(routing), 3).job->routing().ranks();
+  };
+  CHECK(ranks_of({{"skew", 1}}).is_even());
+  CHECK(ranks_of({{"skew", 1}, {"per_rank", {{"spread", 0}}}}).is_even());
+  const RankSpread drawn = ranks_of({{"skew", 1}, {"per_rank", {{"spread", 0.25}}}});
+  CHECK(drawn.spread == 0.25);
+  CHECK(drawn.seed == 3);
+
+  // 24 layers of 32 experts, as smartmoe-like has them; rank 1 has twice as many tokens for every expert.
+  const TemporaryFile first("table_iter1_rank0.log", logs_of_layers(24, 32, 1));
+  const std::string folder = std::filesystem::path(first.path()).parent_path();
+  std::ofstream(folder + "/table_iter1_rank1.log") << logs_of_layers(24, 32, 2);
+  const Json routing = {{"model", kRouting}, {"per_rank", {{"folder", folder}}}};
+  const RankSpread recorded = ranks_of(routing);
+  REQUIRE(recorded.recorded.size() == 12);  // MoE layers of GPT-S
+  CHECK(recorded.rows == 2);
+  CHECK(recorded.recorded[0][0] == 2.0 / 3);
+  CHECK(recorded.recorded[11][15] == 4.0 / 3);
+  CHECK(inputs_of(with_routing(routing)).files.size() == 3);  // the model and two logs
+
+  Json wrong = routing;
+  wrong.erase("model");
+  CHECK(refusal(with_routing(wrong)) ==
+        "s.json /routing/per_rank/folder: applies only to a recording; set routing/file or routing/model, or "
+        "per_rank/spread instead");
+  std::ofstream(folder + "/table_iter1_rank1.log") << logs_of_layers(24, 31, 2);
+  CHECK(refusal(with_routing(routing)).ends_with("/table_iter1_rank0.log:1 has 32"));
+  std::ofstream(folder + "/table_iter1_rank0.log") << logs_of_layers(24, 31, 2);
+  CHECK(refusal(with_routing(routing)) ==
+        "s.json /routing/per_rank/folder: has 24 layers of 31 experts, but the routing has 24 layers of 32; "
+        "both "
+        "must be of one job");
+}
+
+TEST_CASE("scenario inputs: how ranks differ has no effect without lazarus, and a note says so") {
+  Json text = with_routing({{"skew", 1}, {"per_rank", {{"spread", 0.1}}}});
+  text["policies"] = {{"ds", Json::object()}};
+  const config::KeyNotes notes = key_notes(scenario_of(text));
+  REQUIRE(notes.size() == 1);
+  CHECK(notes[0].pointer == "/routing/per_rank");
+  CHECK(notes[0].why == "no policy is lazarus");
+  text["policies"]["lazarus"] = Json::object();
+  CHECK(key_notes(scenario_of(text)).empty());
 }
 
 TEST_CASE("scenario inputs: a model of routing is stretched to more layers and experts than its own") {

@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <filesystem>
+#include <fstream>
 #include <string>
 #include <vector>
 
@@ -45,6 +47,18 @@ std::string routing_csv(int hot) {
   return text;
 }
 
+// A raw log of the same 13 layers and 10 experts: rank `rank` has more tokens for some of them.
+std::string rank_log(int rank) {
+  std::string text;
+  for (int layer = 0; layer < 13; ++layer) {
+    text += fmt::format("{}:[[", layer);
+    for (int expert = 0; expert < 10; ++expert)
+      text += fmt::format("{}{}", expert > 0 ? "," : "", expert % 2 == rank ? 100 : 1);
+    text += "]]\n";
+  }
+  return text;
+}
+
 }  // namespace
 
 TEST_CASE("scenario keys: each moves something, or is named where it does not" *
@@ -53,6 +67,12 @@ TEST_CASE("scenario keys: each moves something, or is named where it does not" *
   const TemporaryFile other("other.csv", routing_csv(3));
   const TemporaryFile model("model.json", R"({"layers": 12, "experts": 8, "top_k": 1})");
   const std::string configs = GOODPUT_CONFIGS;
+  const TemporaryFile log("table_iter1_rank0.log", rank_log(0));
+  const std::string logs = std::filesystem::path(log.path()).parent_path();
+  std::ofstream(logs + "/table_iter1_rank1.log") << rank_log(1);
+  const Settings flexible = {{"routing/file", routing.path()}, {"/policies/lazarus", Json::object()}};
+  Settings with_logs = flexible;
+  with_logs.emplace_back("routing/per_rank/folder", logs);
   const Settings recorded = {{"routing/file", routing.path()}};
   const Settings nothing_recorded = {{"routing/skew", 0}};
   const Settings well_founded = {{"/plan", measured_plan()}, {"/policies/ds/tier", "measured"}};
@@ -70,6 +90,8 @@ TEST_CASE("scenario keys: each moves something, or is named where it does not" *
        {{"routing/file", routing.path()}, {"/duration_s", 2400}},  // until well after iteration 800
        nothing_recorded},
       {"routing/skew", {0, 2}, {}, recorded},
+      {"routing/per_rank/spread", {0, 2}, flexible, with_logs},
+      {"routing/per_rank/folder", {logs, ""}, flexible},
       {"failures", {interval(200), interval(500)}},
       {"samples", {1000, 10'000}},
       {"steps", {100, 200}},

@@ -1,5 +1,7 @@
 #include <doctest/doctest.h>
 
+#include <filesystem>
+#include <fstream>
 #include <memory>
 #include <string>
 #include <utility>
@@ -113,6 +115,51 @@ TEST_CASE("smartmoe log: a layer that is there twice, a rank that an iteration o
         "layer 0 does");
   CHECK(log_line_error("0:[[1.0], [2.0]]\n1:[[1.0]]\n") ==
         ":2: iteration 1, layer 1 does not have rank 0 micro-batch 1, but iteration 1, layer 0 does");
+}
+
+// A folder with these files.
+class LogFolder {
+ public:
+  explicit LogFolder(const Files& files) {
+    for (const auto& [name, content] : files) std::ofstream(folder() + "/" + name) << content;
+  }
+  [[nodiscard]] std::string folder() const { return std::filesystem::path(marker_.path()).parent_path(); }
+  // Without the folder's own path.
+  [[nodiscard]] std::string error() const {
+    const auto read = read_rank_folder(folder());
+    REQUIRE_FALSE(read);
+    const std::string message = read.error().message();
+    return message.starts_with(folder()) ? message.substr(folder().size()) : message;
+  }
+
+ private:
+  TemporaryFile marker_{"readme.txt", "not a log"};
+};
+
+TEST_CASE("smartmoe log: a folder keeps the rows of ranks, those of the first micro-batch first") {
+  const LogFolder logs({{"table_iter1_rank0.log", kLog},
+                        {"table_iter1_rank1.log", "0:[[10, 20], [30, 40]]\n1:[[50, 0], [0, 60]]\n"}});
+  const auto read = read_rank_folder(logs.folder());
+  REQUIRE(read);
+  CHECK(read->files.size() == 2);
+  CHECK(read->rows == RankRows{2, 4, 2, {1, 2, 10, 20, 3, 4, 30, 40, 5, 0, 50, 0, 0, 5, 0, 60}});
+}
+
+TEST_CASE("smartmoe log: a folder that is not of one iteration and several ranks is refused in one line") {
+  CHECK(LogFolder({}).error() ==
+        ": has no files table_iter<I>_rank<R>.log; give the folder with the logs of one iteration");
+  CHECK(LogFolder({{"table_iter1_rank0.log", kLog}}).error() ==
+        ": has the log of one rank; at least two are needed to see how ranks differ");
+  CHECK(LogFolder({{"table_iter1_rank0.log", kLog}, {"table_iter21_rank0.log", kLog}}).error() ==
+        ": has logs of 2 iterations, from 1 to 21; keep those of one");
+  CHECK(LogFolder({{"table_iter1_rank0.log", kLog}, {"table_iter1_rank1.log", "0:[[1.0, 2.0\n"}}).error() ==
+        "/table_iter1_rank1.log:1: the line ends early: expected , or ]");
+  CHECK(LogFolder({{"table_iter1_rank0.log", kLog}, {"table_iter1_rankx.log", kLog}}).error() ==
+        "/table_iter1_rankx.log: the file name must contain the iteration and the rank: "
+        "table_iter<I>_rank<R>.log");
+  const auto missing = read_rank_folder("/no/such/folder");
+  REQUIRE_FALSE(missing);
+  CHECK(missing.error().message() == "/no/such/folder: cannot be listed: No such file or directory");
 }
 
 }  // namespace
