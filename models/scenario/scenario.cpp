@@ -140,6 +140,7 @@ JobTerms Scenario::terms() const {
 
 config::Fields config_fields(RoutingSource& routing) {
   const auto no_trace = [&routing] { return routing.is_constant() ? "neither file nor model is given" : ""; };
+  const auto has_hot_load = [&routing] { return routing.hot_load > 0 ? "hot_load is given" : ""; };
   const auto has_trace = [&routing] {
     return routing.is_constant() ? "" : routing.file.empty() ? "model is given" : "file is given";
   };
@@ -161,6 +162,10 @@ config::Fields config_fields(RoutingSource& routing) {
        no_trace},
       {"skew", Need::kOptional, config::number(routing.skew, config::between(0, 10)),
        "without file and model: the r-th busiest expert gets a constant share ~ 1 / r^skew (Zipf)",
+       [has_trace, has_hot_load] { return *has_trace() != '\0' ? has_trace() : has_hot_load(); }},
+      {"hot_load", Need::kOptional, config::number(routing.hot_load, config::between(0, 65'536)),
+       "without file and model: one expert per layer gets this many times an even share of the tokens, and "
+       "the other experts share the rest evenly; 0: see skew",
        has_trace},
       {"per_rank", Need::kOptional, config::object(config::access(routing.per_rank)),
        "how an expert's tokens differ from GPU to GPU, which changes what lazarus sends between GPUs; other "

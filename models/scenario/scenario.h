@@ -39,8 +39,10 @@ struct RoutingSource {
   std::string layers{};  // of the recording, one a MoE layer: "0-11"; empty: the first ones
   std::int64_t top_at_iteration = 201;   // its busiest experts at this iteration stand for the model's
   AfterEnd after_end = AfterEnd::kHold;  // of the recording
-  double skew = 0;  // without file and model: shares ~ 1 / rank^skew, for ever; 0: balanced
-
+  // Without file and model, for ever: shares ~ 1 / rank^skew; or, unless it is 0, one expert of a layer with
+  // hot_load times an even share, and the others alike.
+  double skew = 0;
+  double hot_load = 0;
   std::optional<RankRouting> per_rank{};  // none: all GPUs route alike
   [[nodiscard]] bool is_constant() const { return file.empty() && model.empty(); }
 };

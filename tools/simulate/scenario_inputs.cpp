@@ -99,15 +99,24 @@ Result<RoutingTrace> synthesized(const std::string& path, const ModelShape& job,
   return synthesize_routing(model, seed);
 }
 
+// Expert 0 has `hot` times an even share.
+std::vector<double> hot_shares(std::int32_t experts, double hot) {
+  const double others = experts > 1 ? (experts - hot) / (experts - 1) : 0;
+  std::vector<double> shares(static_cast<std::size_t>(experts), others / experts);
+  shares[0] = hot / experts;
+  return shares;
+}
+
 // One iteration, for ever.
-RoutingTrace skewed(const ModelShape& job, double skew, std::uint64_t seed) {
+RoutingTrace skewed(const ModelShape& job, const RoutingSource& source, std::uint64_t seed) {
   constexpr double kTokens = 1e12;  // only proportions matter
   std::vector<std::int64_t> layers;
   std::vector<std::int64_t> loads;
   for (std::int32_t layer = 0; layer < count_moe_layers(job); ++layer) {
     layers.push_back(layer);
-    for (const double share : zipf_shares(*job.moe, skew, layer, seed))
-      loads.push_back(std::llround(kTokens * share));
+    const std::vector<double> shares = source.hot_load > 0 ? hot_shares(job.moe->experts, source.hot_load)
+                                                           : zipf_shares(*job.moe, source.skew, layer, seed);
+    for (const double share : shares) loads.push_back(std::llround(kTokens * share));
   }
   return {{0}, std::move(layers), job.moe->experts, std::move(loads)};
 }
@@ -126,11 +135,17 @@ Result<ScenarioRouting> read_loads(const Scenario& scenario, std::uint64_t seed)
     return ScenarioRouting{JobRouting::balanced(count_moe_layers(model), model.moe->experts)};
   const RoutingSource& source = *scenario.routing;
   if (source.file.empty() && source.model.empty()) {
-    if (source.skew == 0)
+    const double most = static_cast<double>(model.moe->experts) / model.moe->top_k;
+    if (source.hot_load > most) {
+      return at_routing(
+          scenario, "/hot_load",
+          fmt::format("must be at most {:g}, not {:g}: no expert gets a token twice", most, source.hot_load));
+    }
+    if (source.skew == 0 && source.hot_load == 0)
       return ScenarioRouting{JobRouting::balanced(count_moe_layers(model), model.moe->experts)};
     Scenario all_layers = scenario;
     all_layers.routing->layers.clear();
-    GOODPUT_TRY(JobRouting routing, select(all_layers, skewed(model, source.skew, seed)));
+    GOODPUT_TRY(JobRouting routing, select(all_layers, skewed(model, source, seed)));
     return ScenarioRouting{std::move(routing)};
   }
   const char* const key = source.file.empty() ? "/routing/model" : "/routing/file";

@@ -178,6 +178,22 @@ TEST_CASE("scenario inputs: routing without a file is skewed for ever, or balanc
         doctest::Approx(8).epsilon(1e-9));  // 1 / rank
 }
 
+TEST_CASE("scenario inputs: with a hot load one expert gets so many even shares, and the others the rest") {
+  const auto loads = [](double hot_load) {
+    return inputs_of(with_routing({{"hot_load", hot_load}})).job->routing().loads(0)[3];
+  };
+  // Of 8 experts: 1 in 8 of the tokens each; 4 of 8, and 4/7 of 8 for each of the others; all.
+  CHECK(loads(1) == std::vector<std::int64_t>(8, 125'000'000'000));
+  std::vector<std::int64_t> four(8, 71'428'571'429);
+  four[0] = 500'000'000'000;
+  CHECK(loads(4) == four);
+  std::vector<std::int64_t> eight(8, 0);
+  eight[0] = 1'000'000'000'000;
+  CHECK(loads(8) == eight);
+  CHECK(refusal(with_routing({{"hot_load", 8.5}})) ==
+        "s.json /routing/hot_load: must be at most 8, not 8.5: no expert gets a token twice");
+}
+
 TEST_CASE("scenario inputs: layers of a trace that are not as many as the model's are refused") {
   CHECK(refusal(with_routing({{"model", kRouting}, {"layers", "0-3"}})) ==
         "s.json /routing/layers: selects 4 layers of the trace, but the model has 12 layers with experts; "

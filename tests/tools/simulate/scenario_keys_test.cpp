@@ -90,6 +90,7 @@ TEST_CASE("scenario keys: each moves something, or is named where it does not" *
        {{"routing/file", routing.path()}, {"/duration_s", 2400}},  // until well after iteration 800
        nothing_recorded},
       {"routing/skew", {0, 2}, {}, recorded},
+      {"routing/hot_load", {0, 2}, {}, recorded},
       {"routing/per_rank/spread", {0, 2}, flexible, with_logs},
       {"routing/per_rank/folder", {logs, ""}, flexible},
       {"failures", {interval(200), interval(500)}},
