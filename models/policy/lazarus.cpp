@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "models/job/misfit_warnings.h"
+#include "models/migration/reconfiguration.h"
 #include "models/policy/job_warnings.h"
 #include "models/policy/lazarus_placements.h"
 #include "models/policy/node_choice.h"
@@ -21,7 +22,7 @@ namespace {
 
 struct LazarusOptions {
   LazarusRules rules{};
-  MigrationTiming migration{};
+  ReconfigurationTiming migration{};
   StepSettings step{};
   RestartTiming restart{};
   CheckpointSettings checkpoint{.interval_steps = 0};
@@ -56,11 +57,13 @@ struct Holders {
 
 class LazarusPolicy final : public RecoveryPolicy {
  public:
-  LazarusPolicy(const JobModel& job, const LazarusOptions& options, const LazarusPlacements& placements)
+  LazarusPolicy(const JobModel& job, const LazarusOptions& options, const LazarusPlacements& placements,
+                const RunKey& run)
       : job_(&job),
         options_(&options),
         placements_(&placements),
         choice_(options.slow_nodes),
+        draws_(run.seed, run.trial),
         bytes_(checkpoint_bytes(job, options.checkpoint)) {}
 
   [[nodiscard]] Response on_change(const JobView& job, const NodeChange& change) override {
@@ -219,12 +222,13 @@ class LazarusPolicy final : public RecoveryPolicy {
         placements_->move(held_.placement, held_.is_left, static_cast<std::int32_t>(joined.size()), to);
     if (!move.is_possible) return restart(job, nodes);
     const bool grows = held_.is_whole() && !has_lost_;
+    const auto [detect, regroup] = draws_.next(options_->migration, has_lost_);
+    const MigrationTime time{detect, regroup, move.time.plan, move.time.transfer};
     Phases phases;
-    if (has_lost_) phases.add(TimeBucket::kInfrastructureRecovery, move.time.detect);
-    phases.add(grows ? TimeBucket::kElasticScaleUp : TimeBucket::kElasticSliceDown,
-               move.time.regroup + move.time.plan);
-    phases.add(TimeBucket::kElasticReinitialization, move.time.transfer);
-    if (!grows) longest_reconfiguration_ = std::max(longest_reconfiguration_, move.time.total());
+    if (has_lost_) phases.add(TimeBucket::kInfrastructureRecovery, time.detect);
+    phases.add(grows ? TimeBucket::kElasticScaleUp : TimeBucket::kElasticSliceDown, time.regroup + time.plan);
+    phases.add(TimeBucket::kElasticReinitialization, time.transfer);
+    if (!grows) longest_reconfiguration_ = std::max(longest_reconfiguration_, time.total());
     take_places(to, move, joined);
     is_growing_ = has_lost_ = false;
     return train(job, grows ? Cause::kScaleUp : Cause::kReconfiguration, ResumeFrom::kHere, phases);
@@ -284,6 +288,7 @@ class LazarusPolicy final : public RecoveryPolicy {
   const LazarusOptions* options_;
   const LazarusPlacements* placements_;
   NodeChoice choice_;
+  ReconfigurationDraws draws_;
   Bytes bytes_;  // of a whole checkpoint
 
   Holders held_;                 // who holds the state
@@ -355,8 +360,8 @@ Result<std::unique_ptr<PreparedPolicy>> prepare_lazarus(const LazarusOptions& op
   if (const Status known = check_interval(options.checkpoint, job); !known)
     return known.error().inside("/checkpoint");
   const ModuleBytes bytes = checkpoint_modules(job, options.checkpoint);
-  auto placements = std::make_unique<LazarusPlacements>(job, options.rules, options.step, options.migration,
-                                                        bytes.expert_each.front());
+  auto placements = std::make_unique<LazarusPlacements>(job, options.rules, options.step,
+                                                        options.migration.moves, bytes.expert_each.front());
   if (placements->least_nodes() > job.most_nodes()) {
     return job.error_of_nodes(
         fmt::format("{} nodes cannot hold all experts, which need {} nodes with slots_per_gpu {}",
@@ -378,8 +383,9 @@ Result<std::unique_ptr<PreparedPolicy>> prepare_lazarus(const LazarusOptions& op
   append(idle_warnings(job, *placements), warnings);
   return prepared_policy(
       lowest(options.tier, step.tier), std::move(warnings),
-      [&job, options, placements = std::move(placements)]() -> std::unique_ptr<RecoveryPolicy> {
-        return std::make_unique<LazarusPolicy>(job, options, *placements);
+      [&job, options,
+       placements = std::move(placements)](const RunKey& run) -> std::unique_ptr<RecoveryPolicy> {
+        return std::make_unique<LazarusPolicy>(job, options, *placements, run);
       },
       fits);
 }

@@ -87,8 +87,8 @@ struct PolicyInfo {
 
 // ---- For the files of policies.
 
-// `starter`: () -> std::unique_ptr<RecoveryPolicy>, also from several threads at once. It owns what is kept
-// for all runs; the policies it returns may refer to that.
+// `starter`: () or (const RunKey&) -> std::unique_ptr<RecoveryPolicy>, also from several threads at once. It
+// owns what is kept for all runs; the policies it returns may refer to that.
 template <typename StartRun>
 [[nodiscard]] std::unique_ptr<PreparedPolicy> prepared_policy(Tier tier, std::vector<std::string> warnings,
                                                               StartRun starter, bool fits = true) {
@@ -96,8 +96,12 @@ template <typename StartRun>
    public:
     Prepared(Tier tier, std::vector<std::string> warnings, StartRun starter, bool fits)
         : PreparedPolicy(tier, std::move(warnings), fits), starter_(std::move(starter)) {}
-    [[nodiscard]] std::unique_ptr<RecoveryPolicy> start_run(const RunKey& /*run*/) const override {
-      return starter_();
+    [[nodiscard]] std::unique_ptr<RecoveryPolicy> start_run(const RunKey& run) const override {
+      if constexpr (requires { starter_(run); }) {
+        return starter_(run);
+      } else {
+        return starter_();
+      }
     }
 
    private:

@@ -2,9 +2,13 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <numeric>
 #include <utility>
 
+#include "models/migration/reconfiguration.h"
+#include "sim/base/random.h"
 #include "tests/support/policy_case.h"
+#include "tests/support/scripted_failures.h"
 
 namespace goodput::testing {
 namespace {
@@ -41,6 +45,28 @@ std::vector<SimTime> times_of(const JobLog& log, Cause cause) {
     if (instant.kind == JobInstant::Kind::kCourse && instant.cause == cause) times.push_back(instant.time);
   }
   return times;
+}
+
+// Detection takes 10 to 20 s, regrouping 5 to 15 s, and nothing else takes time.
+std::string drawn_options(const std::string& more = "") {
+  return R"({"gather_s": 100, "migration": {"detect_s": {"uniform": [10, 20]}, "regroup_s": {"uniform": [5, 15]},
+      "plan_s": 0, "transfer_setup_s": 0, "node_gb_per_s": 1e12)" +
+         more + "}, " + kRoundRestart + "}";
+}
+
+// The first times of a run.
+std::vector<ReconfigurationTimes> drawn_times(const RunKey& run) {
+  ReconfigurationTiming timing{.detect = {seconds{10}, seconds{20}}, .regroup = {seconds{5}, seconds{15}}};
+  ReconfigurationDraws draws(run.seed, run.trial);
+  std::vector<ReconfigurationTimes> times;
+  for (int n = 0; n < 3; ++n) times.push_back(draws.next(timing, true));
+  return times;
+}
+
+JobResult run_as(const PolicyCase& job, const RunKey& key, const JobGoal& goal, const NodeEvents& events) {
+  ScriptedFailures failures(events);
+  const std::unique_ptr<RecoveryPolicy> policy = job.prepared().start_run(key);
+  return run_job(goal, {}, failures, *policy);
 }
 
 }  // namespace
@@ -276,6 +302,62 @@ TEST_CASE("lazarus policy: four days without a single node") {
   for (NodeId node = 0; node < 16; ++node) events.push_back(joined(back, node));
   const JobResult result = job.run(steps(100), held(16, events));
   CHECK(result.end == at(back + seconds{60} + sixteen * 70));
+}
+
+TEST_CASE("lazarus policy: the n-th reconfiguration takes the n-th drawn times") {
+  PolicyCase job("lazarus", drawn_options());
+  const std::vector<ReconfigurationTimes> times = drawn_times({});
+  const SimDuration ten = job.step(10);
+  const SimDuration nine = job.step(9);
+  const SimDuration eight = job.step(8);
+  const SimDuration second = ten * 5 + times[0].detect + times[0].regroup + nine * 5;
+  const JobResult twice = job.run(steps(20), held(10, {lost(ten * 5, 3), lost(second, 4)}));
+  CHECK(time_in(twice, kRecovery) == times[0].detect + times[1].detect);
+  CHECK(time_in(twice, TimeBucket::kElasticSliceDown) == times[0].regroup + times[1].regroup);
+  CHECK(twice.end == at(second + times[1].detect + times[1].regroup + eight * 10));
+  // A node that joins in between: nothing is detected, and the next loss gets the third times.
+  const std::int64_t waits = (seconds{100} / nine + 1) * 2;
+  const SimDuration third = second + nine * waits + times[1].regroup;
+  const JobResult grown =
+      job.run(steps(waits + 30), held(10, {lost(ten * 5, 3), joined(second, 20), lost(third + ten, 4)}));
+  CHECK(time_in(grown, kRecovery) == times[0].detect + times[2].detect);
+  CHECK(time_in(grown, TimeBucket::kElasticScaleUp) == times[1].regroup);
+  CHECK(time_in(grown, TimeBucket::kElasticSliceDown) == times[0].regroup + times[2].regroup);
+}
+
+TEST_CASE("lazarus policy: with overlap detection and regrouping take as long as the longer one") {
+  PolicyCase job("lazarus", drawn_options(R"(, "overlap": true)"));
+  const SimDuration ten = job.step(10);
+  for (std::uint64_t trial = 0; trial < 20; ++trial) {
+    const ReconfigurationTimes times = drawn_times({5, trial})[0];
+    const JobResult result = run_as(job, {5, trial}, steps(10), held(10, {lost(ten * 5, 3)}));
+    CHECK(time_in(result, kRecovery) == times.detect);
+    CHECK(time_in(result, TimeBucket::kElasticSliceDown) ==
+          std::max(times.regroup - times.detect, SimDuration{}));
+  }
+}
+
+TEST_CASE("lazarus policy: drawn times conserve time, repeat for a trial and differ between trials") {
+  PolicyCase job("lazarus", drawn_options());
+  const SimDuration ten = job.step(10);
+  for (std::uint64_t trial = 0; trial < 50; ++trial) {
+    INFO("seed 11, trial " << trial);
+    RandomStream random(11, "lazarus test", trial);
+    NodeEvents events;
+    SimDuration time{};
+    for (NodeId node = 0; node < 5; ++node) {
+      time += seconds{random.below(60)} + ten;
+      events.push_back(lost(time, node));
+      if (random.below(2) == 0) events.push_back(joined(time + seconds{1}, node + 20));
+    }
+    std::stable_sort(events.begin(), events.end(),
+                     [](const auto& a, const auto& b) { return a.time < b.time; });
+    const JobResult result = run_as(job, {11, trial}, steps(2'000), held(10, events));
+    const auto& buckets = result.ledger.time;
+    CHECK(std::accumulate(std::begin(buckets), std::end(buckets), SimDuration{}) == result.end - SimTime{});
+    CHECK(run_as(job, {11, trial}, steps(2'000), held(10, events)).end == result.end);
+    CHECK(run_as(job, {11, trial + 1}, steps(2'000), held(10, events)).end != result.end);
+  }
 }
 
 TEST_CASE("lazarus policy: bad options name their place") {

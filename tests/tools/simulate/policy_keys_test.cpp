@@ -55,6 +55,8 @@ std::vector<KeyWitness> witnesses_of(std::string_view policy) {
   if (policy == "lazarus")
     witnesses = {
         {"gather_s", {10, 200}},
+        {"migration/detect_s", {15, {{"uniform", {14, 16}}}}},
+        {"migration/regroup_s", {10, {{"uniform", {9, 11}}}}},
     };
   if (policy == "ds_ft" || policy == "tutel_ft") {
     // Nodes that join get shards from others.
@@ -145,6 +147,7 @@ std::vector<KeyWitness> witnesses_of(std::string_view policy) {
       {"migration/detect_s", {5, 50}},
       {"migration/regroup_s", {5, 50}},
       {"migration/plan_s", {0, 5}},
+      {"migration/overlap", {false, true}},
       {"migration/transfer_setup_s", {0, 5}},
       {"migration/node_gb_per_s", {0.1, 10}},
       {"slots_per_gpu", {4, 6}},
