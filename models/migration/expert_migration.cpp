@@ -115,13 +115,23 @@ void choose_senders(std::vector<Request>& requests, std::vector<Senders>& sender
 
 constexpr double kMostSeconds = 3600;
 
-void name_nodes(ExpertMoves& plan, std::span<const std::int32_t> ids) {
+// By position among `live`: whether the node was there before.
+std::vector<bool> survivors_of(std::vector<std::int32_t> before, std::span<const std::int32_t> live) {
+  std::ranges::sort(before);
+  std::vector<bool> survives;
+  for (const std::int32_t id : live) survives.push_back(std::ranges::binary_search(before, id));
+  return survives;
+}
+
+void name_nodes(Migration& migration, std::span<const std::int32_t> ids) {
   const auto id_of = [ids](std::int32_t node) { return ids[static_cast<std::size_t>(node)]; };
-  for (ExpertTransfer& transfer : plan.transfers) {
+  const auto name_both = [id_of](auto& transfer) {
     transfer.from = id_of(transfer.from);
     transfer.to = id_of(transfer.to);
-  }
-  for (ExpertRestore& restore : plan.from_checkpoint) restore.to = id_of(restore.to);
+  };
+  std::ranges::for_each(migration.moves.transfers, name_both);
+  std::ranges::for_each(migration.dense, name_both);
+  for (ExpertRestore& restore : migration.moves.from_checkpoint) restore.to = id_of(restore.to);
 }
 
 std::vector<std::int32_t> ids_left_over(std::span<const std::int32_t> live, std::vector<std::int32_t> used) {
@@ -177,15 +187,33 @@ ExpertMoves plan_transfers(const NodeExperts& held, const NodeExperts& plan,
   return result;
 }
 
-TransferPeaks transfer_peaks(std::span<const ExpertTransfer> transfers, std::int32_t nodes) {
-  std::vector<std::int64_t> sent(static_cast<std::size_t>(nodes));
-  std::vector<std::int64_t> received(static_cast<std::size_t>(nodes));
+std::vector<NodeTraffic> node_traffic(std::span<const ExpertTransfer> transfers, std::int32_t nodes) {
+  std::vector<NodeTraffic> traffic(static_cast<std::size_t>(nodes));
   for (const ExpertTransfer& transfer : transfers) {
-    ++sent[static_cast<std::size_t>(transfer.from)];
-    ++received[static_cast<std::size_t>(transfer.to)];
+    ++traffic[static_cast<std::size_t>(transfer.from)].sent;
+    ++traffic[static_cast<std::size_t>(transfer.to)].received;
   }
-  if (nodes == 0) return {};
-  return {std::ranges::max(sent), std::ranges::max(received)};
+  return traffic;
+}
+
+std::vector<DenseTransfer> plan_dense_transfers(const std::vector<bool>& is_survivor,
+                                                std::span<const std::int32_t> placed_nodes,
+                                                std::vector<NodeTraffic>& traffic) {
+  std::vector<std::int32_t> senders;
+  for (std::size_t node = 0; node < is_survivor.size(); ++node) {
+    if (is_survivor[node]) senders.push_back(static_cast<std::int32_t>(node));
+  }
+  std::ranges::stable_sort(
+      senders, {}, [&traffic](std::int32_t node) { return traffic[static_cast<std::size_t>(node)].sent; });
+  std::vector<DenseTransfer> transfers;
+  for (const std::int32_t to : placed_nodes) {
+    if (senders.empty() || is_survivor[static_cast<std::size_t>(to)]) continue;
+    const std::int32_t from = senders[transfers.size() % senders.size()];
+    transfers.push_back({from, to});
+    ++traffic[static_cast<std::size_t>(from)].dense_sent;
+    ++traffic[static_cast<std::size_t>(to)].dense_received;
+  }
+  return transfers;
 }
 
 Migration migrate(const ClusterPlacement& placed, std::span<const std::int32_t> live_ids,
@@ -207,8 +235,10 @@ Migration migrate(const ClusterPlacement& placed, std::span<const std::int32_t> 
   GOODPUT_CHECK(migration.moves.transfers.size() + migration.moves.from_checkpoint.size() ==
                     static_cast<std::size_t>(mapping.cost),
                 "every newly assigned expert must be transferred or restored");
-  migration.peaks = transfer_peaks(migration.moves.transfers, held.nodes());
-  name_nodes(migration.moves, live_ids);
+  migration.traffic = node_traffic(migration.moves.transfers, held.nodes());
+  migration.dense =
+      plan_dense_transfers(survivors_of(placed.node_ids, live_ids), mapping.physical_of, migration.traffic);
+  name_nodes(migration, live_ids);
   migration.placed.layers = std::move(plan);
   for (const std::int32_t physical : mapping.physical_of) {
     migration.placed.node_ids.push_back(live_ids[static_cast<std::size_t>(physical)]);
@@ -232,11 +262,16 @@ config::Fields config_fields(MigrationTiming& timing) {
            "bandwidth of a node, in each direction, when experts move"}};
 }
 
-MigrationTime migration_time(const Migration& migration, Bytes expert, const MigrationTiming& timing) {
+MigrationTime migration_time(const Migration& migration, Bytes expert, const MigrationTiming& timing,
+                             Bytes dense) {
   GOODPUT_CHECK(migration.moves.from_checkpoint.empty(), "all experts must have survived");
   MigrationTime time{timing.detect, timing.regroup, timing.plan, {}};
-  if (migration.moves.transfers.empty()) return time;
-  const Bytes busiest = expert * std::max(migration.peaks.sent, migration.peaks.received);
+  if (migration.moves.transfers.empty() && (migration.dense.empty() || dense == Bytes{})) return time;
+  Bytes busiest{};
+  for (const NodeTraffic& node : migration.traffic) {
+    busiest = std::max({busiest, expert * node.sent + dense * node.dense_sent,
+                        expert * node.received + dense * node.dense_received});
+  }
   time.transfer = timing.transfer_setup + busiest / timing.node;
   return time;
 }

@@ -52,17 +52,38 @@ struct ExpertMoves {
 [[nodiscard]] ExpertMoves plan_transfers(const NodeExperts& held, const NodeExperts& plan,
                                          std::span<const std::int32_t> physical_of);
 
-// Experts that the busiest nodes send and receive.
-struct TransferPeaks {
+// The state besides the experts, to a node that has joined: every other node holds the same.
+struct DenseTransfer {
+  std::int32_t from = 0;
+  std::int32_t to = 0;
+
+  friend auto operator<=>(const DenseTransfer&, const DenseTransfer&) = default;
+};
+
+// What a node sends and receives: experts, and dense states.
+struct NodeTraffic {
   std::int64_t sent = 0;
   std::int64_t received = 0;
+  std::int64_t dense_sent = 0;
+  std::int64_t dense_received = 0;
+
+  friend bool operator==(const NodeTraffic&, const NodeTraffic&) = default;
 };
-[[nodiscard]] TransferPeaks transfer_peaks(std::span<const ExpertTransfer> transfers, std::int32_t nodes);
+[[nodiscard]] std::vector<NodeTraffic> node_traffic(std::span<const ExpertTransfer> transfers,
+                                                    std::int32_t nodes);
+
+// From the nodes that held something before (`is_survivor`, by node) to the others among `placed_nodes`, in
+// their order. Survivors take turns: first those with the fewest experts to send, then the lowest. Adds to
+// `traffic`, which has the experts of every node. Empty without survivors.
+[[nodiscard]] std::vector<DenseTransfer> plan_dense_transfers(const std::vector<bool>& is_survivor,
+                                                              std::span<const std::int32_t> placed_nodes,
+                                                              std::vector<NodeTraffic>& traffic);
 
 struct Migration {
   ClusterPlacement placed{};             // afterwards: the new placement, its nodes named
   ExpertMoves moves{};                   // nodes are ids
-  TransferPeaks peaks{};                 // of moves.transfers
+  std::vector<DenseTransfer> dense{};    // likewise
+  std::vector<NodeTraffic> traffic{};    // by live node
   std::int64_t newly_assigned = 0;       // experts: transferred or restored
   std::vector<std::int32_t> idle_ids{};  // live nodes for which the new placement has no place
 };
@@ -98,10 +119,11 @@ struct MigrationTime {
   [[nodiscard]] SimDuration total() const { return detect + regroup + plan + transfer; }
 };
 
-// The transfer ends when the busiest node has sent, or received, its last expert: links are full duplex, the
-// network between them is no limit. Nothing moves, nothing is set up.
+// The transfer ends when the busiest node has sent, or received, its last byte: links are full duplex, the
+// network between them is no limit. Nothing moves, nothing is set up. `dense`: bytes that a node which joins
+// fetches besides its experts; 0: these are not counted.
 // REQUIRES: migration.moves.from_checkpoint.empty(): restarting from a checkpoint is no migration.
 [[nodiscard]] MigrationTime migration_time(const Migration& migration, Bytes expert,
-                                           const MigrationTiming& timing);
+                                           const MigrationTiming& timing, Bytes dense = {});
 
 }  // namespace goodput

@@ -72,6 +72,9 @@ config::Fields config_fields(ReconfigurationTiming& timing) {
   fields.push_back({"overlap", config::Need::kOptional, config::flag(timing.overlap),
                     "whether nodes form new process groups while the failure is being detected: the longer "
                     "time counts instead of the sum"});
+  fields.push_back({"dense_state", config::Need::kOptional, config::flag(timing.dense_state),
+                    "whether nodes that join also fetch the parameters and optimizer states outside of the "
+                    "experts, which every other node can send"});
   return fields;
 }
 

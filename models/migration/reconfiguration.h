@@ -31,6 +31,7 @@ struct ReconfigurationTiming {
   TimeRange detect{MigrationTiming{}.detect, MigrationTiming{}.detect};
   TimeRange regroup{MigrationTiming{}.regroup, MigrationTiming{}.regroup};
   bool overlap = false;     // nodes regroup while the loss is being detected
+  bool dense_state = true;  // nodes that join fetch all their state, not only experts
   MigrationTiming moves{};  // of the experts; its `detect` and `regroup` are not used
 };
 [[nodiscard]] config::Fields config_fields(ReconfigurationTiming& timing);

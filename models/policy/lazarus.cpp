@@ -349,6 +349,13 @@ std::vector<std::string> saving_warnings(const CheckpointSettings& checkpoint) {
   return {"writes no checkpoints: if all replicas of an expert are lost, training starts over"};
 }
 
+// What a node holds besides experts: all of it, unless its GPUs are only a part of a replica.
+Bytes dense_of_node(const ModuleBytes& bytes, const TrainingPlan& plan) {
+  const std::int64_t split = std::int64_t{plan.parallel.pp} * plan.parallel.tp;
+  const std::int64_t gpus = std::min<std::int64_t>(plan.cluster.gpus_per_node, split);
+  return Bytes{bytes.dense_total().value / split * gpus};
+}
+
 std::vector<std::string> idle_warnings(const JobModel& job, const LazarusPlacements& placements) {
   return idle_node_warnings(
       job, [&placements](std::int32_t nodes) { return placements.whole(nodes); },
@@ -360,8 +367,9 @@ Result<std::unique_ptr<PreparedPolicy>> prepare_lazarus(const LazarusOptions& op
   if (const Status known = check_interval(options.checkpoint, job); !known)
     return known.error().inside("/checkpoint");
   const ModuleBytes bytes = checkpoint_modules(job, options.checkpoint);
-  auto placements = std::make_unique<LazarusPlacements>(job, options.rules, options.step,
-                                                        options.migration.moves, bytes.expert_each.front());
+  const Bytes dense = options.migration.dense_state ? dense_of_node(bytes, job.plan()) : Bytes{};
+  auto placements = std::make_unique<LazarusPlacements>(
+      job, options.rules, options.step, options.migration.moves, bytes.expert_each.front(), dense);
   if (placements->least_nodes() > job.most_nodes()) {
     return job.error_of_nodes(
         fmt::format("{} nodes cannot hold all experts, which need {} nodes with slots_per_gpu {}",

@@ -28,12 +28,13 @@ LayerClasses classes_of(const JobRouting& routing, PlacementRule rule) {
 
 LazarusPlacements::LazarusPlacements(const JobModel& job, const LazarusRules& rules,
                                      const StepSettings& settings, const MigrationTiming& timing,
-                                     Bytes expert)
+                                     Bytes expert, Bytes dense)
     : job_(&job),
       rules_(rules),
       settings_(settings),
       timing_(timing),
       expert_(expert),
+      dense_(dense),
       classes_(classes_of(job.routing(), rules.rule)),
       moves_(most_moves(job.most_nodes())) {}
 
@@ -137,7 +138,7 @@ LazarusPlacements::Move LazarusPlacements::compute(PlacementId from, const std::
   if (!move.is_possible) return move;
   move.node_of_place = migration.placed.node_ids;
   move.experts = migration.newly_assigned;
-  move.time = migration_time(migration, expert_, timing_);
+  move.time = migration_time(migration, expert_, timing_, dense_);
   return move;
 }
 

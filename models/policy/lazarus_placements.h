@@ -31,9 +31,10 @@ class LazarusPlacements {
  public:
   using PlacementId = std::int64_t;  // of a number of nodes and a routing window
 
-  // Keeps a reference to `job`. REQUIRES: a model with experts.
+  // Keeps a reference to `job`. `expert`: bytes of one, in one layer. `dense`: bytes that a node which joins
+  // fetches besides; 0: these are not counted. REQUIRES: a model with experts.
   LazarusPlacements(const JobModel& job, const LazarusRules& rules, const StepSettings& settings,
-                    const MigrationTiming& timing, Bytes expert);
+                    const MigrationTiming& timing, Bytes expert, Bytes dense = {});
 
   // The fewest nodes that hold every expert.
   [[nodiscard]] std::int32_t least_nodes() const;
@@ -89,7 +90,8 @@ class LazarusPlacements {
   LazarusRules rules_;
   StepSettings settings_;
   MigrationTiming timing_;
-  Bytes expert_;                             // of one layer
+  Bytes expert_;
+  Bytes dense_;
   LayerClasses classes_;                     // with the same loads in all windows
   mutable SharedMemo<1, Layers> layers_;     // by placement
   mutable SharedMemo<2, StepTime> healthy_;  // by placement and window

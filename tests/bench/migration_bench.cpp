@@ -7,6 +7,7 @@
 //   replace/<rule>/<nodes>  all of it
 #include <benchmark/benchmark.h>
 
+#include <algorithm>
 #include <cmath>
 #include <numeric>
 #include <utility>
@@ -95,15 +96,17 @@ void find_transfers(benchmark::State& state) {
   const NodeExperts held(nodes.placed, nodes.live);
   const NodeExperts plan(nodes.plan);
   const NodeMapping mapping = greedy_mapping(newly_assigned_experts(held, plan));
-  TransferPeaks peaks;
+  std::vector<NodeTraffic> traffic;
   for (auto _ : state) {
     const ExpertMoves found = plan_transfers(held, plan, mapping.physical_of);
-    peaks = transfer_peaks(found.transfers, held.nodes());
-    benchmark::DoNotOptimize(peaks);
+    traffic = node_traffic(found.transfers, held.nodes());
+    benchmark::DoNotOptimize(traffic.data());
   }
   state.counters["transfers"] = static_cast<double>(mapping.cost);
-  state.counters["busiest sends"] = static_cast<double>(peaks.sent);
-  state.counters["busiest receives"] = static_cast<double>(peaks.received);
+  state.counters["busiest sends"] =
+      static_cast<double>(std::ranges::max(traffic, {}, &NodeTraffic::sent).sent);
+  state.counters["busiest receives"] =
+      static_cast<double>(std::ranges::max(traffic, {}, &NodeTraffic::received).received);
 }
 
 void replace_experts(benchmark::State& state) {

@@ -9,6 +9,7 @@
 #include <map>
 #include <numeric>
 #include <set>
+#include <tuple>
 #include <utility>
 
 #include "sim/base/index.h"
@@ -150,6 +151,49 @@ void check_moves(const ReplacementCase& random, const Migration& migration) {
   CHECK(missing == static_cast<std::size_t>(migration.newly_assigned));
 }
 
+std::int64_t most_sent(const Migration& migration) {
+  return std::ranges::max(migration.traffic, {}, &NodeTraffic::sent).sent;
+}
+
+// The rest of the model, node after node, from the survivor that has sent it least often, then has the fewest
+// experts to send, then the lowest id.
+std::vector<DenseTransfer> dense_one_by_one(const ReplacementCase& random, const Migration& migration) {
+  std::map<std::int32_t, std::int64_t> experts;  // to send
+  for (const ExpertTransfer& move : migration.moves.transfers) ++experts[move.from];
+  std::map<std::int32_t, std::int64_t> sent;  // by survivor
+  for (const std::int32_t node : random.live_ids) {
+    if (std::ranges::count(random.placed.node_ids, node) > 0) sent[node] = 0;
+  }
+  std::vector<DenseTransfer> transfers;
+  for (const std::int32_t to : migration.placed.node_ids) {
+    if (sent.contains(to) || sent.empty()) continue;
+    const auto from = std::ranges::min_element(
+        sent, {}, [&](const auto& node) { return std::tuple(node.second, experts[node.first], node.first); });
+    ++from->second;
+    transfers.push_back({from->first, to});
+  }
+  return transfers;
+}
+
+// Bytes of the busiest node: all transfers, one by one.
+Bytes busiest_bytes(const Migration& migration, Bytes expert, Bytes dense) {
+  std::map<std::int32_t, std::int64_t> sent;
+  std::map<std::int32_t, std::int64_t> received;
+  for (const ExpertTransfer& move : migration.moves.transfers) {
+    sent[move.from] += expert.value;
+    received[move.to] += expert.value;
+  }
+  for (const DenseTransfer& move : migration.dense) {
+    sent[move.from] += dense.value;
+    received[move.to] += dense.value;
+  }
+  Bytes busiest{};
+  for (const auto& nodes : {sent, received}) {
+    for (const auto& [node, bytes] : nodes) busiest = std::max(busiest, Bytes{bytes});
+  }
+  return busiest;
+}
+
 void check_nodes(const ReplacementCase& random, const Migration& migration) {
   Nodes all = migration.placed.node_ids;
   all.insert(all.end(), migration.idle_ids.begin(), migration.idle_ids.end());
@@ -168,8 +212,10 @@ TEST_CASE("migration: an expert is fetched from the owner that has least to send
   CHECK(migration.moves.transfers == std::vector<ExpertTransfer>{{0, 0, 1, 7}, {0, 1, 3, 7}});
   CHECK(migration.moves.from_checkpoint.empty());
   CHECK(migration.placed.node_ids == Nodes{1, 3, 7, 5});
-  CHECK(migration.peaks.sent == 1);
-  CHECK(migration.peaks.received == 2);
+  // Node 7 has joined: node 5, which has no experts to send, sends it the rest of the model.
+  CHECK(migration.dense == std::vector<DenseTransfer>{{5, 7}});
+  CHECK(migration.traffic ==
+        std::vector<NodeTraffic>{{1, 0, 0, 0}, {1, 0, 0, 0}, {0, 0, 1, 0}, {0, 2, 0, 1}});
   CHECK(migration.newly_assigned == 2);
   CHECK(migration.idle_ids.empty());
 }
@@ -206,9 +252,8 @@ TEST_CASE("migration: live nodes without a place are idle") {
 TEST_CASE("migration: time is detection, regrouping, planning and the busiest node's transfers") {
   Migration migration;
   migration.moves.transfers = {{0, 0, 0, 2}, {0, 1, 0, 2}, {0, 2, 1, 2}};
-  migration.peaks = transfer_peaks(migration.moves.transfers, 3);
-  CHECK(migration.peaks.sent == 2);
-  CHECK(migration.peaks.received == 3);
+  migration.traffic = node_traffic(migration.moves.transfers, 3);
+  CHECK(migration.traffic == std::vector<NodeTraffic>{{2, 0}, {1, 0}, {0, 3}});
   const MigrationTiming timing{
       .detect = 12s, .regroup = 8s, .plan = 500ms, .transfer_setup = 2s, .node = BytesPerSecond{0.5e9}};
   // Node 2 receives 3 x 100 MB at 0.5 GB/s: 0.6 s.
@@ -219,7 +264,7 @@ TEST_CASE("migration: time is detection, regrouping, planning and the busiest no
   CHECK(time.transfer == 2600ms);
   CHECK(time.total() == 23100ms);
   // Where a node sends more than any receives, that counts: 3 at node 0.
-  migration.peaks = {3, 1};
+  migration.traffic = {{3, 0}, {0, 1}, {0, 1}};
   CHECK(migration_time(migration, Bytes{100'000'000}, timing).transfer == 2600ms);
   CHECK(migration_time(Migration{}, Bytes{100'000'000}, timing).total() == 20500ms);
 }
@@ -243,6 +288,26 @@ TEST_CASE("migration: whatever died or joined, every node ends up with what the 
     check_moves(random, optimal);
     CHECK(optimal.newly_assigned <= greedy.newly_assigned);
   }
+}
+
+TEST_CASE("migration: nodes that join fetch the rest of the model, and survivors take turns to send it") {
+  std::size_t joined = 0;
+  for (std::uint64_t seed = 0; seed < 5'000; ++seed) {
+    INFO("seed " << seed);
+    const ReplacementCase random = random_replacement(seed);
+    const Migration migration = migrate(random.placed, random.live_ids, random.plan, MappingRule::kGreedy);
+    CHECK(migration.dense == dense_one_by_one(random, migration));
+    joined += migration.dense.size();
+    if (!migration.moves.from_checkpoint.empty() || migration.newly_assigned == 0) continue;
+    RandomStream bytes(seed, "migration bytes");
+    const Bytes expert{static_cast<std::int64_t>(bytes.below(1'000'000))};
+    const MigrationTiming timing{.node = BytesPerSecond{1e6}};
+    for (const Bytes dense : {Bytes{}, Bytes{static_cast<std::int64_t>(bytes.below(10'000'000))}}) {
+      CHECK(migration_time(migration, expert, timing, dense).transfer ==
+            timing.transfer_setup + busiest_bytes(migration, expert, dense) / timing.node);
+    }
+  }
+  CHECK(joined > 1'000);
 }
 
 TEST_CASE("migration: nothing moves where the plan is the old one under other names") {
@@ -288,7 +353,7 @@ TEST_CASE("migration: the busiest sender has at most one expert more than it mus
     const ReplacementCase random = random_replacement(seed);
     const Migration migration = migrate(random.placed, random.live_ids, random.plan, MappingRule::kGreedy);
     const Holdings held = only_live(holdings_of(random.placed), random.live_ids);
-    const std::int64_t excess = migration.peaks.sent - fairest_busiest(held, migration.moves);
+    const std::int64_t excess = most_sent(migration) - fairest_busiest(held, migration.moves);
     ++cases_of[excess];
     CHECK(excess >= 0);
     CHECK(excess <= 1);

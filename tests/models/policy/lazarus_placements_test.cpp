@@ -11,11 +11,12 @@ namespace goodput::testing {
 namespace {
 
 LazarusPlacements placements_of(const JobModel& job, std::int32_t slots = 6,
-                                const MigrationTiming& timing = {.node = BytesPerSecond{1e9}}) {
+                                const MigrationTiming& timing = {.node = BytesPerSecond{1e9}},
+                                Bytes dense = {}) {
   LazarusRules rules;
   rules.slots_per_gpu = slots;
   rules.min_replicas = 1;
-  return {job, rules, {}, timing, Bytes{1'000'000'000}};
+  return {job, rules, {}, timing, Bytes{1'000'000'000}, dense};
 }
 
 }  // namespace
@@ -89,6 +90,22 @@ TEST_CASE("lazarus placements: newcomers fetch what their place holds, the dead 
   const LazarusPlacements::Move without = placements.move(ten, is_left, 0, nine);
   CHECK(without.node_of_place.size() == 9);
   CHECK_FALSE(takes_part(without, 4));
+}
+
+TEST_CASE("lazarus placements: a newcomer fetches the rest of the model after its experts") {
+  const JobPointer job = gpt_s();
+  const MigrationTiming timing{.node = BytesPerSecond{1e9}};
+  const LazarusPlacements experts = placements_of(*job, 6, timing);
+  const LazarusPlacements all = placements_of(*job, 6, timing, Bytes{5'000'000'000});
+  const auto ten = all.placement(10, 0);
+  std::vector<bool> is_left(10, true);
+  is_left[4] = false;
+  // The newcomer receives more than any node sends: 5 GB more at 1 GB/s.
+  CHECK(all.move(ten, is_left, 1, ten).time.transfer ==
+        experts.move(ten, is_left, 1, ten).time.transfer + seconds{5});
+  // Nobody joins.
+  const auto nine = all.placement(9, 0);
+  CHECK(all.move(ten, is_left, 0, nine).time.transfer == experts.move(ten, is_left, 0, nine).time.transfer);
 }
 
 TEST_CASE("lazarus placements: an expert that nobody holds any more cannot be moved") {

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "models/migration/reconfiguration.h"
+#include "models/policy/policy_options.h"
 #include "sim/base/random.h"
 #include "tests/support/policy_case.h"
 #include "tests/support/scripted_failures.h"
@@ -169,6 +170,30 @@ TEST_CASE("lazarus policy: nodes that join are gathered and taken in at the end 
   CHECK(courses_of(log) == "start scale-up");
   CHECK(result.end == at(eight * done + seconds{10} + ten * 5));
   CHECK(time_in(result, kWasted) == SimDuration{});
+}
+
+TEST_CASE("lazarus policy: nodes that join fetch the dense state too, unless told not to") {
+  const auto options = [](const char* dense_state) {
+    return std::string(R"({"gather_s": 100, "migration": {"transfer_setup_s": 0, "node_gb_per_s": 0.001,
+        "dense_state": )") +
+           dense_state + "}}";
+  };
+  PolicyCase all("lazarus", options("true"));
+  PolicyCase experts("lazarus", options("false"));
+  const ModuleBytes bytes = checkpoint_modules(all.job(), {});
+  const SimDuration eight = all.step(8);
+  const std::int64_t done = (eight * 2 + seconds{100}) / eight + 1;
+  const NodeEvents grows = held(8, {joined(eight * 2, 20), joined(eight * 2, 21)});
+  const JobResult with = all.run(steps(done + 5), grows);
+  const JobResult without = experts.run(steps(done + 5), grows);
+  // Each of the two newcomers receives more than any node sends: one GPU a node holds all of the model.
+  CHECK(time_in(with, TimeBucket::kElasticReinitialization) -
+            time_in(without, TimeBucket::kElasticReinitialization) ==
+        bytes.dense_total() / BytesPerSecond{1e6});
+  CHECK(with.end - without.end == bytes.dense_total() / BytesPerSecond{1e6});
+  // After a loss without newcomers it makes no difference.
+  const NodeEvents shrinks = held(10, {lost(eight * 2, 3)});
+  CHECK(all.run(steps(9), shrinks).end == experts.run(steps(9), shrinks).end);
 }
 
 TEST_CASE("lazarus policy: nodes beyond the most it uses are spares, not a reason to grow") {

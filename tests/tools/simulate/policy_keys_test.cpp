@@ -148,6 +148,7 @@ std::vector<KeyWitness> witnesses_of(std::string_view policy) {
       {"migration/regroup_s", {5, 50}},
       {"migration/plan_s", {0, 5}},
       {"migration/overlap", {false, true}},
+      {"migration/dense_state", {false, true}},
       {"migration/transfer_setup_s", {0, 5}},
       {"migration/node_gb_per_s", {0.1, 10}},
       {"slots_per_gpu", {4, 6}},
