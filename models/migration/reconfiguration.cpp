@@ -78,6 +78,25 @@ config::Fields config_fields(ReconfigurationTiming& timing) {
   return fields;
 }
 
+TimeRange until_regrouped(const ReconfigurationTiming& timing) {
+  if (!timing.overlap) return timing.detect + timing.regroup;
+  return {std::max(timing.detect.least, timing.regroup.least),
+          std::max(timing.detect.most, timing.regroup.most)};
+}
+
+double mean_s_until_regrouped(const ReconfigurationTiming& timing) {
+  if (!timing.overlap) return to_seconds(timing.detect.middle() + timing.regroup.middle());
+  constexpr int kParts = 200;  // of either range: the mean of the longer time at their middles
+  const auto part = [](const TimeRange& range, int i) {
+    return to_seconds(range.least) + (i + 0.5) / kParts * to_seconds(range.most - range.least);
+  };
+  double sum = 0;
+  for (int i = 0; i < kParts; ++i) {
+    for (int j = 0; j < kParts; ++j) sum += std::max(part(timing.detect, i), part(timing.regroup, j));
+  }
+  return sum / (kParts * kParts);
+}
+
 ReconfigurationTimes ReconfigurationDraws::next(const ReconfigurationTiming& timing, bool has_lost) {
   const SimDuration detect = timing.detect.draw(detect_);
   const SimDuration regroup = timing.regroup.draw(regroup_);

@@ -22,6 +22,9 @@ struct TimeRange {
   [[nodiscard]] SimDuration draw(RandomStream& random) const;
 
   friend bool operator==(const TimeRange&, const TimeRange&) = default;
+  friend TimeRange operator+(const TimeRange& a, const TimeRange& b) {
+    return {a.least + b.least, a.most + b.most};
+  }
 };
 
 // Seconds: a number, or {"uniform": [10, 20]}.
@@ -35,6 +38,10 @@ struct ReconfigurationTiming {
   MigrationTiming moves{};  // of the experts; its `detect` and `regroup` are not used
 };
 [[nodiscard]] config::Fields config_fields(ReconfigurationTiming& timing);
+
+// From a loss until nodes have regrouped: the limits, and the mean over uniform times.
+[[nodiscard]] TimeRange until_regrouped(const ReconfigurationTiming& timing);
+[[nodiscard]] double mean_s_until_regrouped(const ReconfigurationTiming& timing);
 
 struct ReconfigurationTimes {
   SimDuration detect{};

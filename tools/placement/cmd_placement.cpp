@@ -1,7 +1,11 @@
 // `goodput placement`: how many replicas each expert of an MoE model gets, where they go, and what that
 // survives.
+#include <fmt/format.h>
+
 #include <memory>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -10,13 +14,15 @@
 #include "tools/cli/command.h"
 #include "tools/cli/json_result.h"
 #include "tools/cli/progress_bar.h"
+#include "tools/placement/loss_report.h"
+#include "tools/placement/loss_request.h"
 #include "tools/placement/placement_report.h"
 #include "tools/placement/placement_request.h"
 
 namespace goodput {
 namespace {
 
-std::uint64_t hash_of(const PlacementRequest& request) {
+std::uint64_t hash_of(const PlacementRequest& request, const std::optional<LossRequest>& loss) {
   Hash hash;
   hash.add(request.nodes.nodes);
   hash.add(request.nodes.slots);
@@ -34,6 +40,12 @@ std::uint64_t hash_of(const PlacementRequest& request) {
   if (request.choice.expert_groups > 1) {
     hash.add("expert groups");
     hash.add(request.choice.expert_groups);
+  }
+  if (loss) {
+    loss->add_to(hash);
+    for (const RequestedLayer& layer : request.new_layers) {
+      for (const std::int64_t load : layer.loads) hash.add(load);
+    }
   }
   return hash.value();
 }
@@ -59,6 +71,8 @@ class PlacementCommand final : public Command {
                 "Layers of the routing trace, for example 0-11 (default: all)");
     options.add("--top", options_.top, "E",
                 "Use only the E most loaded experts of each layer of the routing trace");
+    options.add("--top-iteration", options_.top_iteration, "I",
+                "Iteration at which --top chooses the experts (default: that of --iteration)");
     options.add("--replicas", options_.replicas, "LIST",
                 "List of the number of replicas of each expert, if they are not derived from loads");
     options.add("--min-replicas", options_.min_replicas, "F",
@@ -79,6 +93,16 @@ class PlacementCommand final : public Command {
     options.add("--failures", options_.failures, "LIST",
                 "List of numbers of nodes that fail together, for example 1-4,8 (default: 1-6, or 1-N if N "
                 "is less than 6)");
+    loss_.configure(options);
+    options
+        .add("--new-iteration", options_.new_iteration, "I",
+             "Iteration of the routing trace at which nodes are lost: the new placement is for its loads "
+             "(default: that of --iteration)")
+        .in_group("Loss of nodes");
+    options
+        .add("--new-loads", options_.new_loads, "LIST",
+             "Number of tokens per expert when nodes are lost, if --loads is a list (default: the same)")
+        .in_group("Loss of nodes");
   }
 
   Result<ExitCode> run(const CommandContext& context) override {
@@ -86,23 +110,46 @@ class PlacementCommand final : public Command {
     GOODPUT_TRY_STATUS(
         check_file_roles(has_file ? std::vector{options_.loads} : std::vector<std::string>{}, {}, context));
     GOODPUT_TRY(PlacementRequest request, read_placement_request(options_));
-    const std::uint64_t hash = hash_of(request);
+    GOODPUT_TRY(const std::optional<LossRequest> loss, read_loss(request, context));
+    const std::uint64_t hash = hash_of(request, loss);
     const bool shows = context.terminal.shows_progress && !context.options.quiet;
     ProgressBar bar(context.err, shows ? ProgressBar::Show::kWhenSlow : ProgressBar::Show::kNever,
                     "placing experts", 0);
     request.choice.effort.layer_done = [&bar, steps = std::uint64_t{0}]() mutable { bar.update(++steps); };
     GOODPUT_TRY(const PlacementReport report, place_as_requested(std::move(request), context.options.seed));
     for (const std::string& note : report.request.notes) context.note(note);
-    context.print(placement_text(report));
+    std::optional<LossReport> lost;
+    if (loss) {
+      GOODPUT_TRY(lost, report_loss(report, *loss));
+    }
+    context.print(placement_text(report) + (lost ? "\n" + loss_text(*lost) : ""));
     if (!context.options.wants_result()) return ExitCode::kOk;
     OrderedJson json = begin_json_result("placement", context, {hash, {}, {}});
     add_placement_json(report, json);
+    if (lost) json["migration"] = loss_json(*lost);
     GOODPUT_TRY_STATUS(write_json_result(json, context));
     return ExitCode::kOk;
   }
 
  private:
+  [[nodiscard]] Result<std::optional<LossRequest>> read_loss(const PlacementRequest& request,
+                                                             const CommandContext& context) const {
+    if (loss_.is_wanted()) {
+      if (!options_.replicas.empty())
+        return Error{"--replicas says nothing about fewer nodes; give --loads to see what a loss moves"};
+      const auto experts = static_cast<std::int32_t>(request.layers.front().experts.size());
+      GOODPUT_TRY(LossRequest loss, read_loss_request(loss_, request.nodes.nodes, experts, context));
+      return std::optional(std::move(loss));
+    }
+    std::string_view given = loss_.needs_loss();
+    if (options_.new_iteration) given = "--new-iteration";
+    if (!options_.new_loads.empty()) given = "--new-loads";
+    if (given.empty()) return std::optional<LossRequest>();
+    return Error{fmt::format("{} applies only to a loss of nodes; give --after-loss or --lose", given)};
+  }
+
   PlacementOptions options_;
+  LossOptions loss_;
 };
 
 }  // namespace
@@ -113,7 +160,9 @@ CommandInfo command_placement() {
           .example =
               "goodput placement --nodes 10 --slots 6 --loads 400,300,120,90,50,40,30,20\n"
               "goodput placement --nodes 10 --slots 6 --loads routing.csv.gz --iteration 201 --layers 0-11 "
-              "--top 16",
+              "--top 16\n"
+              "goodput placement --nodes 10 --slots 6 --loads 400,300,120,90,50,40,30,20 --after-loss 2,5 "
+              "--model gpt-s",
           .make = make_command<PlacementCommand>};
 }
 

@@ -69,6 +69,16 @@ Result<std::vector<RequestedLayer>> given_replicas(const PlacementOptions& optio
   return std::vector{std::move(layer)};
 }
 
+// The loads when nodes are lost; the same as before unless --new-loads is given.
+Result<std::vector<RequestedLayer>> listed_new_loads(const PlacementOptions& options,
+                                                     std::vector<RequestedLayer> layers) {
+  if (options.new_loads.empty()) return layers;
+  GOODPUT_TRY(layers.front().loads, parse_whole_numbers("--new-loads", options.new_loads));
+  if (layers.front().loads.size() == layers.front().experts.size()) return layers;
+  return Error{fmt::format("--new-loads must have {} numbers, one per expert, not {}",
+                           layers.front().experts.size(), layers.front().loads.size())};
+}
+
 Result<std::vector<RequestedLayer>> listed_loads(const PlacementOptions& options) {
   GOODPUT_TRY(std::vector<std::int64_t> loads, parse_whole_numbers("--loads", options.loads));
   GOODPUT_TRY_STATUS(check_experts(options, loads.size(), "--loads"));
@@ -84,34 +94,56 @@ Result<std::vector<RequestedLayer>> even_loads(const PlacementOptions& options) 
   return std::vector{RequestedLayer{0, first_numbers(count), std::vector<std::int64_t>(count, 1), {}}};
 }
 
-Result<std::size_t> find_iteration(const RoutingTrace& trace, const PlacementOptions& options,
-                                   std::vector<std::string>& notes) {
-  if (!options.iteration) {
-    const std::size_t last = trace.iterations().size() - 1;
-    if (last > 0) {
-      notes.push_back(
-          fmt::format("using iteration {}, the last of {} recorded; choose another with --iteration",
-                      trace.iterations().back(), trace.iterations().size()));
-    }
-    return last;
-  }
+// A recorded iteration, or the latest one before it.
+Result<std::size_t> find_row(const RoutingTrace& trace, std::string_view option, std::int64_t iteration,
+                             std::vector<std::string>& notes) {
   const std::int64_t first = trace.iterations().front();
-  if (*options.iteration < first) {
-    return Error{
-        fmt::format("--iteration is {}, but the trace begins at iteration {}", *options.iteration, first)};
-  }
-  const std::size_t at = trace.index_at(*options.iteration);
-  if (trace.iterations()[at] != *options.iteration) {
+  if (iteration < first)
+    return Error{fmt::format("{} is {}, but the trace begins at iteration {}", option, iteration, first)};
+  const std::size_t at = trace.index_at(iteration);
+  if (trace.iterations()[at] != iteration) {
     notes.push_back(fmt::format("iteration {} was not recorded; using iteration {}, the latest one before it",
-                                *options.iteration, trace.iterations()[at]));
+                                iteration, trace.iterations()[at]));
   }
   return at;
 }
 
-Result<std::vector<RequestedLayer>> traced_loads(const PlacementOptions& options,
-                                                 std::vector<std::string>& notes) {
+Result<std::size_t> find_iteration(const RoutingTrace& trace, const PlacementOptions& options,
+                                   std::vector<std::string>& notes) {
+  if (options.iteration) return find_row(trace, "--iteration", *options.iteration, notes);
+  const std::size_t last = trace.iterations().size() - 1;
+  if (last > 0) {
+    notes.push_back(
+        fmt::format("using iteration {}, the last of {} recorded; choose another with --iteration",
+                    trace.iterations().back(), trace.iterations().size()));
+  }
+  return last;
+}
+
+// Of these layers the `top` experts that are busiest at one row, with the loads of another.
+std::vector<RequestedLayer> layers_at(const RoutingTrace& trace, const std::vector<std::size_t>& layers,
+                                      std::size_t top, std::size_t top_row, std::size_t row) {
+  std::vector<RequestedLayer> requested;
+  for (const std::size_t l : layers) {
+    RequestedLayer layer{trace.layers()[l], most_loaded(trace.loads(top_row, l), top), {}, {}};
+    for (const std::int32_t e : layer.experts)
+      layer.loads.push_back(trace.loads(row, l)[static_cast<std::size_t>(e)]);
+    requested.push_back(std::move(layer));
+  }
+  return requested;
+}
+
+Status read_traced_loads(const PlacementOptions& options, PlacementRequest& request) {
   GOODPUT_TRY(const RoutingTrace trace, read_routing_trace(options.loads));
-  GOODPUT_TRY(const std::size_t iteration, find_iteration(trace, options, notes));
+  GOODPUT_TRY(const std::size_t row, find_iteration(trace, options, request.notes));
+  std::size_t top_row = row;
+  std::size_t new_row = row;
+  if (options.top_iteration) {
+    GOODPUT_TRY(top_row, find_row(trace, "--top-iteration", *options.top_iteration, request.notes));
+  }
+  if (options.new_iteration) {
+    GOODPUT_TRY(new_row, find_row(trace, "--new-iteration", *options.new_iteration, request.notes));
+  }
   GOODPUT_TRY(const std::vector<std::size_t> layers, find_layers(trace, options.layers));
   const std::int64_t top = options.top.value_or(trace.experts());
   if (top < 1 || top > trace.experts()) {
@@ -120,14 +152,9 @@ Result<std::vector<RequestedLayer>> traced_loads(const PlacementOptions& options
   }
   GOODPUT_TRY_STATUS(
       check_experts(options, static_cast<std::size_t>(top), options.top ? "--top" : options.loads));
-  std::vector<RequestedLayer> requested;
-  for (const std::size_t l : layers) {
-    const std::span<const std::int64_t> loads = trace.loads(iteration, l);
-    RequestedLayer layer{trace.layers()[l], most_loaded(loads, static_cast<std::size_t>(top)), {}, {}};
-    for (const std::int32_t e : layer.experts) layer.loads.push_back(loads[static_cast<std::size_t>(e)]);
-    requested.push_back(std::move(layer));
-  }
-  return requested;
+  request.layers = layers_at(trace, layers, static_cast<std::size_t>(top), top_row, row);
+  request.new_layers = layers_at(trace, layers, static_cast<std::size_t>(top), top_row, new_row);
+  return Ok{};
 }
 
 Status check_sources(const PlacementOptions& options) {
@@ -141,10 +168,17 @@ Status check_sources(const PlacementOptions& options) {
       return Error{fmt::format("--replicas and {} exclude each other; leave one out", option)};
   }
   const bool from_trace = !options.loads.empty() && !is_number_list(options.loads);
-  if (from_trace) return Ok{};
-  const std::pair<std::string_view, bool> of_traces[] = {{"--iteration", options.iteration.has_value()},
-                                                         {"--layers", !options.layers.empty()},
-                                                         {"--top", options.top.has_value()}};
+  if (options.top_iteration && !options.top)
+    return Error{"--top-iteration applies only to --top; give a number of experts with --top"};
+  if (from_trace) {
+    if (options.new_loads.empty()) return Ok{};
+    return Error{"--new-loads does not apply to a routing trace; choose an iteration with --new-iteration"};
+  }
+  const std::pair<std::string_view, bool> of_traces[] = {
+      {"--iteration", options.iteration.has_value()},
+      {"--new-iteration", options.new_iteration.has_value()},
+      {"--layers", !options.layers.empty()},
+      {"--top", options.top.has_value()}};
   for (const auto& [option, given] : of_traces) {
     if (given) return Error{fmt::format("{} applies only to a routing trace; name one with --loads", option)};
   }
@@ -252,7 +286,10 @@ Result<PlacementRequest> read_placement_request(const PlacementOptions& options)
     GOODPUT_TRY(request.layers, listed_loads(options));
   } else {
     request.from_trace = true;
-    GOODPUT_TRY(request.layers, traced_loads(options, request.notes));
+    GOODPUT_TRY_STATUS(read_traced_loads(options, request));
+  }
+  if (!request.from_trace) {
+    GOODPUT_TRY(request.new_layers, listed_new_loads(options, request.layers));
   }
   GOODPUT_TRY_STATUS(check_groups(request));
   return request;

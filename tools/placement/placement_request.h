@@ -21,8 +21,11 @@ struct PlacementOptions {
   std::optional<std::int64_t> iteration{};
   std::string layers{};
   std::optional<std::int64_t> top{};
-  std::optional<std::int64_t> min_replicas{};  // of every expert; none: 2, with expert groups 1
-  std::string allocation{};                    // a name; empty: balanced
+  std::optional<std::int64_t> top_iteration{};  // none: that of the placement
+  std::optional<std::int64_t> new_iteration{};  // of the loads when nodes are lost; none: as before
+  std::string new_loads{};                      // likewise
+  std::optional<std::int64_t> min_replicas{};   // of every expert; none: 2, with expert groups 1
+  std::string allocation{};                     // a name; empty: balanced
   std::string plan = "best";
   std::optional<std::int64_t> expert_groups{};  // none: one group, and --allocation decides
   std::string failures{};                       // numbers and ranges; empty: 1-6 of the nodes
@@ -38,7 +41,8 @@ struct RequestedLayer {
 struct PlacementRequest {
   ExpertNodes nodes{};
   PlacementChoice choice{};
-  std::vector<RequestedLayer> layers{};  // one, but from a routing trace
+  std::vector<RequestedLayer> layers{};      // one, but from a routing trace
+  std::vector<RequestedLayer> new_layers{};  // the same experts with the loads when nodes are lost
   bool from_trace = false;
   std::vector<std::int32_t> failures{};  // ascending
   std::vector<std::string> notes{};      // to tell the user
