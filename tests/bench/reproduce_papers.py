@@ -82,7 +82,8 @@ class Goodput:
 class Row:
     """One figure of a paper.
 
-    paper: what it prints. band: lowest and highest figure of ours that is a hit; None: no limit. fitted: what was set on
+    paper: what it prints. band: lowest and highest figure of ours that is a hit; None: no limit. If ours is a range, of
+    which the paper has one case, it is a hit if it overlaps the band. fitted: what was set on
     this row; it does not count. measured: a time on this machine, which differs from run to run. note: the letter of
     its explanation in docs/validation.md.
     """
@@ -93,10 +94,12 @@ class Row:
 
     def result(self, number, goodput):
         ours = self.ours(goodput)
+        least, most = ours if isinstance(ours, tuple) else (ours, ours)
         low, high = self.band
-        hit = (low is None or ours >= low) and (high is None or ours <= high)
+        hit = (low is None or most >= low) and (high is None or least <= high)
+        ours = [float(f"{value:.{self.digits}g}") for value in (least, most)]
         return {"row": number, "section": self.section, "what": self.what, "paper": self.paper,
-                "ours": float(f"{ours:.{self.digits}g}"), "unit": self.unit, "band": [low, high],
+                "ours": ours if ours[0] != ours[1] else ours[0], "unit": self.unit, "band": [low, high],
                 "verdict": "fitted" if self.fitted else "hit" if hit else "miss", "fitted": self.fitted,
                 "measured": self.measured, "note": self.note}
 
@@ -116,8 +119,9 @@ def evaluate(name, rows, goodput, only):
 # ---- Output.
 
 def number(value):
-    text = f"{value:.3g}" if abs(value) < 1000 else f"{value:.0f}"
-    return text
+    if isinstance(value, list):
+        return f"{number(value[0])} to {number(value[1])}"
+    return f"{value:.3g}" if abs(value) < 1000 else f"{value:.0f}"
 
 
 def shown_band(row):
@@ -152,10 +156,11 @@ def stored(name):
 
 def differences(old, new):
     for before, now in zip(old, new, strict=True):
-        limit = SAME * abs(before["ours"])
         if now["measured"]:
             continue
-        if abs(now["ours"] - before["ours"]) > limit or now["verdict"] != before["verdict"]:
+        figures = [row["ours"] if isinstance(row["ours"], list) else [row["ours"]] for row in (before, now)]
+        same = len(figures[0]) == len(figures[1]) and all(abs(a - b) <= SAME * abs(a) for a, b in zip(*figures))
+        if not same or now["verdict"] != before["verdict"]:
             yield f"{now['row']} {now['what']}: {now['ours']} ({now['verdict']}), not {before['ours']} ({before['verdict']})"
 
 

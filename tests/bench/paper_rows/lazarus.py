@@ -1,5 +1,6 @@
 """The figures of Lazarus: arXiv 2407.04656, version 2 (sections 6.2 to 6.7 and A.1) and, where it says v1, version 1."""
 import itertools
+import json
 import time
 
 from reproduce_papers import Row, within
@@ -91,6 +92,20 @@ def survival(plan, lost, size, iteration=201):
     """Percent of the sets of lost nodes that the placement of the recorded loads survives."""
     return lambda goodput: 100 * placement(goodput, plan, "--loads", RECORDED, "--iteration", iteration, "--layers", "0-11",
                                            "--top", EXPERTS[size])["survival"][str(lost)]
+
+
+TIMES = {"detect_s": {"uniform": [10, 20]}, "regroup_s": {"uniform": [5, 15]}, "plan_s": 0.1, "transfer_setup_s": 2,
+         "node_gb_per_s": 0.7}
+
+
+def migration(size, lost, old, new, figure):
+    """Least and most over all sets of lost nodes that the experts survive."""
+    def ours(goodput):
+        moved = placement(goodput, "mro", "--loads", RECORDED, "--iteration", old, "--new-iteration", new, "--top-iteration", 201,
+                          "--layers", "0-11", "--top", EXPERTS[size], "--lose", lost, "--model", size.lower(), "--migration",
+                          json.dumps(TIMES))["migration"]
+        return moved[figure]["min"], moved[figure]["max"]
+    return ours
 
 
 def skewed(k, of=8):
@@ -207,6 +222,16 @@ def rows_of_multiple_failures():
     for size in SIZES:
         yield Row("6.3", f"longest of 100 reconfigurations, {size}", "20 to 40 s", (20, 40), longest_reconfiguration(size),
                   note="g", unit=" s")
+    for size, lost, step, old, new, total, experts, transfer in (
+            ("GPT-S", 2, 200, 191, 201, 21.3, 11, 2.3), ("GPT-S", 3, 4000, 3801, 4001, 34.1, 52, 3.0),
+            ("GPT-L", 4, 200, 191, 201, 18.2, 160, 7.6), ("GPT-L", 5, 4000, 3801, 4001, 19.7, 55, 7.8)):
+        case = f"Table 2, {size}, {lost} nodes lost at step {step}"
+        yield Row("6.3", f"{case}, experts moved", str(experts), (experts, experts),
+                  migration(size, lost, old, new, "experts_moved"), note="k" if lost == 2 else "")
+        yield Row("6.3", f"{case}, transfer", f"{transfer} s", (transfer, transfer),
+                  migration(size, lost, old, new, "transfer_s"), unit=" s", fitted="rate and set-up of transfers")
+        yield Row("6.3", f"{case}, whole reconfiguration", f"{total} s", (total, total),
+                  migration(size, lost, old, new, "total_s"), note="k" if lost == 4 else "", unit=" s")
     yield Row("6.3", "computing the placement of a layer, 16 experts on 10 nodes", "< 100 ms", (None, .1),
               seconds("--nodes", 10, "--slots", 6, "--loads", ",".join(str(1000 // rank) for rank in range(1, 17))),
               measured=True, unit=" s")
@@ -219,7 +244,18 @@ def rows_of_multiple_failures():
               survival("compact", 1, "GPT-S", 4001), unit=" %")
 
 
+def layer_speed(goodput, name, k):
+    return goodput.simulate("moe-layer", (("/routing/hot_load", k),))["policies"][name]["samples_per_hour"]
+
+
 def rows_of_imbalance():
+    speeds = lambda goodput, name: [layer_speed(goodput, name, k) for k in range(1, 9)]
+    yield Row("6.5.1", "one MoE layer, Lazarus, slowest over fastest from 1:1 to 8:1", "constant", (.9, 1),
+              lambda goodput: min(speeds(goodput, "lazarus")) / max(speeds(goodput, "lazarus")), note="l", unit="x")
+    yield Row("6.5.1", "one MoE layer, DS, 8:1 over 1:1", "dramatically less", (0, .5),
+              lambda goodput: layer_speed(goodput, "ds", 8) / layer_speed(goodput, "ds", 1), unit="x")
+    yield Row("6.5.1", "one MoE layer at 1:1, Lazarus over DS", "a small overhead", (.9, 1),
+              lambda goodput: layer_speed(goodput, "lazarus", 1) / layer_speed(goodput, "ds", 1), note="l", unit="x")
     for k, lost in itertools.product((2, 4), (4, 5, 6)):
         yield Row("6.5.1", f"recovery from {lost} lost nodes at {k}:1, MRO less spread", "> 0", (0, None),
                   lambda goodput, k=k, lost=lost: skewed_survival("mro", k, lost)(goodput) - skewed_survival("spread", k, lost)(goodput),
