@@ -27,14 +27,14 @@ Block two_parts(const std::shared_ptr<DeviceBuffer<unsigned char>>& bytes, int* 
   return block;
 }
 
-PointMeasurer quick_measurer() {
+PointMeasurer block_measurer() {
   return {rule_for(Sizes::kQuick), {bench::steady_clock(), 1e18}};
 }
 
 TEST_CASE("block timer: a visit has the time of the block and of its parts, and what the check found") {
   int runs = 0;
   const auto bytes = std::make_shared<DeviceBuffer<unsigned char>>(64);
-  PointMeasurer measurer = quick_measurer();
+  PointMeasurer measurer = block_measurer();
   const Block block = two_parts(bytes, &runs, true);
   const Visit visit = visit_block(block, measurer, Checking::kYes);
   CHECK(visit.nwrong == 3U);
@@ -51,7 +51,7 @@ TEST_CASE("block timer: a visit has the time of the block and of its parts, and 
 TEST_CASE("block timer: a block that cannot be captured is launched one part after another") {
   int runs = 0;
   const auto bytes = std::make_shared<DeviceBuffer<unsigned char>>(64);
-  PointMeasurer measurer = quick_measurer();
+  PointMeasurer measurer = block_measurer();
   const Visit visit = visit_block(two_parts(bytes, &runs, false), measurer, Checking::kNo);
   CHECK(visit.source == "two memsets, launched one by one");
   CHECK(visit.us.count == 3);
@@ -73,7 +73,7 @@ TEST_CASE(
     "block timer: without a pause, times are of one run of the block, and parts are those of the hot one") {
   int runs = 0;
   const auto bytes = std::make_shared<DeviceBuffer<unsigned char>>(64);
-  PointMeasurer measurer = quick_measurer();
+  PointMeasurer measurer = block_measurer();
   const Visit visit = visit_block_sustained(
       two_parts(bytes, &runs, true), {0.03, 0.01, 2}, [] { return std::optional<double>(600); }, measurer,
       Checking::kYes);

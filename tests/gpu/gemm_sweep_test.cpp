@@ -55,7 +55,7 @@ TEST_CASE("gemm case: a product that is wrong is counted") {
   const Stream stream;
   const GemmShape shape{16, 32, 48};
   GemmData data(shape, 1);
-  CHECK(count_wrong(Gemm(shape), 0, data, stream) == 0);
+  CHECK(count_wrong(Gemm(shape), 0, data.operands(0), stream) == 0);
   // 16 columns of the result are never written: of the poison, 0xa5a5, or what was there before.
   const GemmShape narrow{16, 16, 48};
   const ExactProduct expected{shape, 1000, 1001};
