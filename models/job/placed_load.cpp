@@ -45,7 +45,7 @@ class Dispatcher {
  public:
   // `peers`: GPUs of a node, whose exchange is not counted. `routed`: of every rank; no counts: all are even.
   Dispatcher(const ExpertHosts& hosts, std::int32_t peers, std::span<const std::int64_t> tokens,
-             const moe::RoutedTokens& routed)
+             moe::RoutedTokens routed)
       : hosts_(hosts), peers_(peers), tokens_(tokens), routed_(routed), loads_(index(hosts.ranks())) {}
 
   std::vector<GpuLoad> dispatch() && {
@@ -140,7 +140,7 @@ class Dispatcher {
   const ExpertHosts& hosts_;
   std::int32_t peers_;
   std::span<const std::int64_t> tokens_;
-  const moe::RoutedTokens& routed_;
+  moe::RoutedTokens routed_;
   std::vector<GpuLoad> loads_;
   std::vector<moe::TokenSplit> splits_;  // by entry of the hosts
   std::vector<std::int64_t> surplus_;    // by expert, of all ranks: as many as the residual places

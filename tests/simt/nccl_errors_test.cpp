@@ -113,7 +113,8 @@ TEST_CASE("nccl: ranks that disagree on how many they are do not join") {
                   [&](int rank) {
                     ncclComm_t comm = nullptr;
                     expect(join(&comm, id, rank, 2 + rank, Blocking::kNo), ncclInProgress);
-                    const std::string text = std::to_string(settle(comm)) + ": " + ncclGetLastError(comm);
+                    const ncclResult_t state = settle(comm);
+                    const std::string text = std::to_string(state) + ": " + ncclGetLastError(comm);
                     expect(ncclCommAbort(comm), ncclSuccess);
                     return text;
                   }) == RankAnswers{{"5: rank 1 has a communicator of 3 ranks, rank 0 of 2",
@@ -169,7 +170,8 @@ std::string failure_with_stranger(Say say) {
     say(channel, id);
     REQUIRE(poll_once(comm) != ncclSuccess);
   }
-  const std::string text = std::to_string(settle(comm)) + ": " + ncclGetLastError(comm);
+  const ncclResult_t state = settle(comm);
+  const std::string text = std::to_string(state) + ": " + ncclGetLastError(comm);
   REQUIRE(ncclCommAbort(comm) == ncclSuccess);
   return text;
 }

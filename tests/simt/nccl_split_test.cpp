@@ -170,7 +170,8 @@ RankAnswers split_without_last(int ranks, Last last) {
     } else {
       expect(ncclCommSplit(r.comm, rank == 0 ? NCCL_SPLIT_NOCOLOR : 0, 0, &child, nullptr), ncclInProgress);
     }
-    std::string text = std::to_string(settle(r.comm)) + ": " + ncclGetLastError(r.comm);
+    const ncclResult_t state = settle(r.comm);  // first: it may change the last error
+    std::string text = std::to_string(state) + ": " + ncclGetLastError(r.comm);
     require(child == nullptr, "there is one");
     expect(ncclCommAbort(r.comm), ncclSuccess);
     if (text.rfind("6: rank ", 0) == 0) text[8] = '2';  // or one that gave up because of rank 2
