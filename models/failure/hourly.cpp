@@ -180,9 +180,9 @@ config::Fields config_fields(HourlyFailures& failures) {
        config::number(failures.return_probability, config::between(0, 1)),
        "probability per hour that a missing node returns"},
       {"return_variation", Need::kOptional, config::choice(failures.return_variation, kReturnVariations),
-       "how return_probability varies. constant: not at all; hour_of_day: each trial draws one for each of "
-       "24 "
-       "hours, uniformly between 0 and 2 return_probability (above 0.5: between 2 return_probability - 1 and "
+       "how return_probability varies. constant: not at all; hour_of_day: each trial draws one for each "
+       "of 24 hours, uniformly between 0 and 2 return_probability (above 0.5: between 2 return_probability - "
+       "1 and "
        "1)",
        [&failures] { return std::string(no_variation(failures)); }},
       {"boot_s", Need::kOptional, seconds_value(failures.boot, config::between(0, 86400)),

@@ -365,6 +365,7 @@ Result<StepTime> MoeStepModel::flexible(std::span<const ExpertPlacement> placeme
   std::vector<moe::ExpertHosts> hosts;
   for (std::size_t i = 0; i < placements.size(); ++i) {
     GOODPUT_TRY(moe::ExpertHosts of_class, hosts_of(placements[i], gpus));
+    // Layers of a class route alike on every rank: as the first of them.
     const auto layer = std::find(classes.by_layer().begin(), classes.by_layer().end(), i);
     GOODPUT_TRY(const std::vector<GpuLoad> busy,
                 placed_loads(of_class, gpus, tokens[i], ranks_ == nullptr ? even : *ranks_,

@@ -26,14 +26,13 @@ class TrainingSpeed {
   // at(), anew. Fails on what the plan or its cost model cannot do. Steps of one kind take the same time.
   [[nodiscard]] virtual Result<StepTime> compute(std::int32_t nodes, std::int64_t step,
                                                  double slowest) const = 0;
-  // First step from `step` on that may take another time.
-  [[nodiscard]] virtual std::int64_t until(std::int64_t step) const = 0;
-  // Of a limited number of kinds, however long the job is; one unless this is overridden.
+  // The kind of a step, and the first step after it that may be of another. There are only so many kinds,
+  // however long the job is, so that their times can be kept.
   struct Stretch {
     std::int64_t kind;
     std::int64_t until;
   };
-  [[nodiscard]] virtual Stretch stretch(std::int64_t step) const { return {0, until(step)}; }
+  [[nodiscard]] virtual Stretch stretch(std::int64_t step) const = 0;
   // Whether experts get what the job's routing says; else what the plan says of them.
   [[nodiscard]] virtual bool follows_routing() const = 0;
 
@@ -66,7 +65,7 @@ class DenseSpeed final : public TrainingSpeed {
   [[nodiscard]] std::int32_t usable(std::int32_t nodes) const override;
   [[nodiscard]] Result<StepTime> compute(std::int32_t nodes, std::int64_t step,
                                          double slowest) const override;
-  [[nodiscard]] std::int64_t until(std::int64_t /*step*/) const override { return kNoStep; }
+  [[nodiscard]] Stretch stretch(std::int64_t /*step*/) const override { return {0, kNoStep}; }
   [[nodiscard]] bool follows_routing() const override { return false; }
 
  private:
@@ -98,7 +97,6 @@ class ExpertParallelSpeed final : public TrainingSpeed {
   [[nodiscard]] std::int32_t usable(std::int32_t nodes) const override;
   [[nodiscard]] Result<StepTime> compute(std::int32_t nodes, std::int64_t step,
                                          double slowest) const override;
-  [[nodiscard]] std::int64_t until(std::int64_t step) const override { return stretch(step).until; }
   [[nodiscard]] Stretch stretch(std::int64_t step) const override;
   [[nodiscard]] bool follows_routing() const override { return true; }
 

@@ -48,7 +48,7 @@ class PipelineSpeed final : public TrainingSpeed {
     GOODPUT_TRY(const PipelineLayout layout, layouts_.lay_out(nodes, slowest));
     return layout.time;
   }
-  [[nodiscard]] std::int64_t until(std::int64_t /*step*/) const override { return kNoStep; }
+  [[nodiscard]] Stretch stretch(std::int64_t /*step*/) const override { return {0, kNoStep}; }
   [[nodiscard]] bool follows_routing() const override { return false; }
   [[nodiscard]] const PipelineLayouts& layouts() const { return layouts_; }
   [[nodiscard]] Status settle() { return layouts_.settle(); }

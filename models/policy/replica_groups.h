@@ -39,7 +39,7 @@ class ReplicaGroupSpeed final : public TrainingSpeed {
   [[nodiscard]] std::int32_t usable(std::int32_t nodes) const override;
   [[nodiscard]] Result<StepTime> compute(std::int32_t nodes, std::int64_t step,
                                          double slowest) const override;
-  [[nodiscard]] std::int64_t until(std::int64_t /*step*/) const override { return kNoStep; }
+  [[nodiscard]] Stretch stretch(std::int64_t /*step*/) const override { return {0, kNoStep}; }
   [[nodiscard]] bool follows_routing() const override { return false; }
 
   [[nodiscard]] const ReplicaGroupSize& group() const { return group_; }

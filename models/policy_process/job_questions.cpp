@@ -150,7 +150,7 @@ Result<OrderedJson> JobQuestions::step_time(const Json& members) const {
   return OrderedJson{{"step_ns", time.step.count()},
                      {"forward_backward_ns", time.forward_backward.count()},
                      {"samples", time.samples},
-                     {"until", step_or_null(job_->speed->until(question.step))}};
+                     {"until", step_or_null(job_->speed->stretch(question.step).until)}};
 }
 
 // Whole checkpoints in storage that all nodes share, as `checkpoint` and its like have them.

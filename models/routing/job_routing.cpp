@@ -97,6 +97,7 @@ bool JobRouting::is_balanced() const {
 // A single window is not repeated: nothing would change.
 void JobRouting::repeat_after(const std::vector<std::int64_t>& iterations, AfterEnd after_end) {
   if (after_end == AfterEnd::kHold || windows() == 1) return;
+  if (iterations.back() > kNever / 4) return;  // no job gets there, and sums of steps would overflow
   turns_around_ = after_end == AfterEnd::kContinue;
   repeat_from_ = turns_around_ ? iterations[iterations.size() / 2] : iterations.front();
   if (recorded_window(repeat_from_) + 1 == windows()) return;

@@ -19,7 +19,8 @@ std::vector<double> factors_of(const RankSpread& spread, std::size_t layer, std:
   std::vector<double> factors;
   factors.reserve(ranks * experts);
   if (!spread.recorded.empty()) {
-    const std::vector<double>& recorded = spread.recorded[std::min(layer, spread.recorded.size() - 1)];
+    GOODPUT_CHECK(layer < spread.recorded.size(), "the recorded layers must be the model's");
+    const std::vector<double>& recorded = spread.recorded[layer];
     GOODPUT_CHECK(recorded.size() == spread.rows * experts,
                   "the recorded rows must be of the model's experts");
     for (std::size_t rank = 0; rank < ranks; ++rank) {
@@ -40,24 +41,31 @@ std::vector<double> factors_of(const RankSpread& spread, std::size_t layer, std:
 // Where zeros stand in the way of both, columns stay wrong.
 void fit(std::vector<double>& shares, std::size_t ranks, std::span<const std::int64_t> tokens) {
   constexpr int kMostRounds = 50;
-  constexpr double kCloseEnough = 1e-6;
+  constexpr double kCloseEnough = 1e-3;  // whole tokens are exact in any case
   const std::size_t experts = tokens.size();
   const auto all = static_cast<double>(std::accumulate(tokens.begin(), tokens.end(), std::int64_t{0}));
   double worst = 1;
+  std::vector<double> scale(experts);
   for (int round = 0; round < kMostRounds && worst > kCloseEnough; ++round) {
     worst = 0;
-    std::vector<double> sums(experts);
-    for (std::size_t i = 0; i < shares.size(); ++i) sums[i % experts] += shares[i];
-    for (std::size_t i = 0; i < shares.size(); ++i) {
-      const auto want = static_cast<double>(tokens[i % experts]);
-      const double sum = sums[i % experts];
-      shares[i] = sum > 0 ? shares[i] / sum * want : want / static_cast<double>(ranks);
-      if (sum > 0 && want > 0) worst = std::max(worst, std::abs(sum / want - 1));
+    std::fill(scale.begin(), scale.end(), 0.0);
+    for (std::size_t at = 0; at < shares.size(); at += experts) {
+      for (std::size_t e = 0; e < experts; ++e) scale[e] += shares[at + e];
     }
-    for (std::size_t rank = 0; rank < ranks; ++rank) {
-      const std::span<double> row = std::span(shares).subspan(rank * experts, experts);
-      const double sum = std::accumulate(row.begin(), row.end(), 0.0);
-      for (double& share : row) share = sum > 0 ? share / sum * all / static_cast<double>(ranks) : 0;
+    for (std::size_t e = 0; e < experts; ++e) {
+      const double sum = scale[e];
+      const auto want = static_cast<double>(tokens[e]);
+      if (sum > 0 && want > 0) worst = std::max(worst, std::abs(sum / want - 1));
+      scale[e] = sum > 0 ? want / sum : 0;
+      if (sum > 0) continue;  // an even column instead of an empty one
+      for (std::size_t at = e; at < shares.size(); at += experts) shares[at] = 1;
+      scale[e] = want / static_cast<double>(ranks);
+    }
+    for (std::size_t at = 0; at < shares.size(); at += experts) {
+      double sum = 0;
+      for (std::size_t e = 0; e < experts; ++e) sum += shares[at + e] *= scale[e];
+      const double to_row = sum > 0 ? all / static_cast<double>(ranks) / sum : 0;
+      for (std::size_t e = 0; e < experts; ++e) shares[at + e] *= to_row;
     }
   }
 }

@@ -176,9 +176,8 @@ config::Fields config_fields(RankRouting& ranks) {
   const auto has_folder = [&ranks] { return ranks.folder.empty() ? "" : "folder is given"; };
   return {
       {"spread", Need::kOptional, config::number(ranks.spread, config::between(0, 10)),
-       "coefficient of variation of an expert's tokens from GPU to GPU before every GPU's total is made "
-       "equal "
-       "again; 0: all GPUs route alike",
+       "coefficient of variation of an expert's tokens from GPU to GPU before every GPU's total is "
+       "made equal again; 0: all GPUs route alike",
        has_folder},
       {"folder", Need::kOptional, config::path(ranks.folder),
        "folder with SmartMoE's raw logs of one iteration, a file table_iter<I>_rank<R>.log per rank. GPU j "
@@ -332,11 +331,10 @@ void order_commands(Scenario& scenario) {
 }
 
 // Only lazarus dispatches to replicas anywhere.
-void note_rank_routing(Scenario& scenario) {
+bool ignores_rank_routing(const Scenario& scenario) {
   const auto is_flexible = [](const ScenarioPolicy& policy) { return policy.policy == "lazarus"; };
-  if (!scenario.routing || !scenario.routing->per_rank) return;
-  if (std::any_of(scenario.policies.begin(), scenario.policies.end(), is_flexible)) return;
-  scenario.unused.push_back({scenario.file, "/routing/per_rank", "no policy is lazarus", {}});
+  return scenario.routing && scenario.routing->per_rank &&
+         std::none_of(scenario.policies.begin(), scenario.policies.end(), is_flexible);
 }
 
 }  // namespace
@@ -358,7 +356,6 @@ Result<Scenario> read_scenario(const std::string& path, const std::vector<config
     GOODPUT_TRY(PolicyRead read, read_options(scenario, policy, &made));
     policy.unused = std::move(read.unused);
   }
-  note_rank_routing(scenario);
   return scenario;
 }
 
@@ -369,6 +366,8 @@ Result<std::unique_ptr<PolicySetup>> make_policy(const Scenario& scenario, const
 
 config::KeyNotes key_notes(const Scenario& scenario) {
   config::KeyNotes unused = scenario.unused;
+  if (ignores_rank_routing(scenario))
+    unused.push_back({scenario.file, "/routing/per_rank", "no policy is lazarus", {}});
   for (const ScenarioPolicy& policy : scenario.policies)
     unused.insert(unused.end(), policy.unused.begin(), policy.unused.end());
   return unused;

@@ -43,8 +43,9 @@ std::vector<std::int64_t> apportion(std::span<const std::int64_t> weights, std::
   }
   std::vector<std::size_t> order(weights.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
-  std::stable_sort(order.begin(), order.end(),
-                   [&](std::size_t a, std::size_t b) { return remainders[a] > remainders[b]; });
+  std::nth_element(order.begin(), order.begin() + left, order.end(), [&](std::size_t a, std::size_t b) {
+    return remainders[a] != remainders[b] ? remainders[a] > remainders[b] : a < b;
+  });
   for (std::size_t i = 0; i < static_cast<std::size_t>(left); ++i) ++parts[order[i]];
   return parts;
 }

@@ -48,7 +48,8 @@ Result<std::vector<std::int32_t>> parse_lost(const std::string& list, std::int32
 
 // A file, or the object itself.
 Result<ReconfigurationTiming> read_timing(const std::string& source) {
-  if (!source.starts_with('{')) return config::read<ReconfigurationTiming>(source);
+  const std::size_t begin = source.find_first_not_of(" \t\n");
+  if (begin == std::string::npos || source[begin] != '{') return config::read<ReconfigurationTiming>(source);
   ReconfigurationTiming timing;
   Result<Json> object = config::parse_text(source, "--migration");
   if (!object) return object.error();
@@ -173,8 +174,7 @@ Result<LossRequest> read_loss_request(const LossOptions& options, std::int32_t n
   }
   GOODPUT_TRY(const std::int64_t joined, within("--joined", options.joined.value_or(0), 0, kMostJoined));
   request.joined = static_cast<std::int32_t>(joined);
-  if (request.lose == nodes)
-    return Error{fmt::format("all {} nodes are lost, so no state is left to move; lose fewer", nodes)};
+  if (request.lose == nodes) return Error{"every node is lost, so no state is left to move; lose fewer"};
   if (!options.mapping.empty()) {
     GOODPUT_TRY(request.mapping,
                 choose<MappingRule>("mapping", "mapping", options.mapping, kMappingRuleNames));

@@ -201,9 +201,8 @@ Result<PlacementChoice> grouped_choice(const PlacementOptions& options, Placemen
   }
   if (options.top) {
     return Error{
-        "--top and --expert-groups exclude each other, because a group is a run of consecutive experts of "
-        "the "
-        "whole layer; leave one out"};
+        "--top and --expert-groups exclude each other, because a group is a run of consecutive experts "
+        "of the whole layer; leave one out"};
   }
   choice.allocation = Allocation::kEplb;
   if (!options.min_replicas) choice.min_replicas = 1;

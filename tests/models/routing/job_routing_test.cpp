@@ -133,6 +133,10 @@ TEST_CASE("job routing: a recording of one row, or without a change in its later
     CHECK(walk_of({5, 5, 5}, 1, 10, after_end).window_end(1) == kForEver);
   }
   CHECK(walk_of({5, 6}, 1, 10, AfterEnd::kContinue).window_end(11) == kForEver);
+  // One that ends where no job gets: its period and the steps after it would not fit into 64 bits.
+  CHECK(
+      walk_of({5, 6, 7}, 1, std::int64_t{1} << 61, AfterEnd::kLoop).window_end((std::int64_t{1} << 62) + 1) ==
+      kForEver);
   CHECK(walk_of({5, 6}, 1, 10, AfterEnd::kLoop).window_end(11) == 21);
 }
 
