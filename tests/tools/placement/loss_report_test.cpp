@@ -60,7 +60,6 @@ TEST_CASE("loss report: the spread over pairs of nodes is that of each pair alon
     both.lose = 2;
     const LossReport all = loss_of(report, both);
     REQUIRE(all.spread);
-    LossSpread slow;
     std::vector<double> experts;
     std::vector<double> seconds;
     for (std::int32_t a = 0; a < 7; ++a) {
