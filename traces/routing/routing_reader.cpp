@@ -34,7 +34,7 @@ Result<std::vector<std::string>> logs_in(const std::string& folder) {
 
 }  // namespace
 
-Result<RoutingReading> read_routing_files(const std::vector<std::string>& paths) {
+Result<RoutingReading> read_routing_files(const std::vector<std::string>& paths, FirstRows first_rows) {
   if (paths.empty()) return Error{"no routing trace given"};
   std::string_view first;
   RoutingRows rows;
@@ -51,7 +51,7 @@ Result<RoutingReading> read_routing_files(const std::vector<std::string>& paths)
     rows.begin_file(path);
     GOODPUT_TRY_STATUS(format.append_file(source, rows));
   }
-  GOODPUT_TRY(RoutingReading reading, std::move(rows).finish());
+  GOODPUT_TRY(RoutingReading reading, std::move(rows).finish(first_rows));
   reading.format = first;
   return reading;
 }
@@ -59,7 +59,7 @@ Result<RoutingReading> read_routing_files(const std::vector<std::string>& paths)
 Result<RankFolder> read_rank_folder(const std::string& folder) {
   RankFolder read;
   GOODPUT_TRY(read.files, logs_in(folder));
-  GOODPUT_TRY(RoutingReading reading, read_routing_files(read.files));
+  GOODPUT_TRY(RoutingReading reading, read_routing_files(read.files, FirstRows::kKeep));
   const std::vector<std::int64_t>& iterations = reading.trace.iterations();
   if (iterations.size() > 1) {
     return Error{fmt::format("has logs of {} iterations, from {} to {}; keep those of one", iterations.size(),

@@ -13,7 +13,8 @@ namespace goodput {
 // The rows of all files together are one trace: pieces of the iterations, or the ranks. They must be of one
 // format. Errors name file and line: what cannot be read, counts that are negative or no whole numbers, rows
 // that are there twice, layers, ranks or micro-batches that some iterations lack.
-Result<RoutingReading> read_routing_files(const std::vector<std::string>& paths);
+Result<RoutingReading> read_routing_files(const std::vector<std::string>& paths,
+                                          FirstRows first = FirstRows::kDrop);
 
 // A folder with the raw logs of one iteration of the SmartMoE artifact, a file per rank. Errors name the
 // folder, or as those above.

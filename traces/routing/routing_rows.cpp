@@ -74,7 +74,7 @@ Result<std::span<std::int64_t>> RoutingRows::add(const RoutingRowKey& key, std::
   return counts;
 }
 
-Result<RoutingReading> RoutingRows::finish() && {
+Result<RoutingReading> RoutingRows::finish(FirstRows first_rows) && {
   if (rows_.empty()) return Error{"has no rows", {.file = files_.empty() ? "" : files_.front()}};
   const auto by_key = [](const Row& a, const Row& b) { return a.key < b.key; };
   // In most files they are in order.
@@ -102,7 +102,7 @@ Result<RoutingReading> RoutingRows::finish() && {
   for (const Row& row : rows_) experts = std::max(experts, row.counts.size());
   GOODPUT_TRY(std::vector<std::int64_t> loads, sum(all, experts));
   RoutingReading reading;
-  reading.first = rows_of(first, experts);
+  if (first_rows == FirstRows::kKeep) reading.first = rows_of(first, experts);
   reading.trace = RoutingTrace(std::move(iterations), std::move(layers), static_cast<std::int32_t>(experts),
                                std::move(loads));
   reading.ranks = count_distinct(all.front(), [](const RoutingRowKey& key) { return key.rank; });

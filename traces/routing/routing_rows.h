@@ -40,8 +40,9 @@ struct RoutingReading {
   std::string format;      // a name of routing_formats(): that of every file
   std::int64_t ranks = 0;  // recorded one by one, and summed; 1 where the files do not tell them apart
   std::int64_t micro_batches = 0;  // the same
-  RankRows first{};                // the rows of the first iteration, not summed
+  RankRows first{};  // the rows of the first iteration, not summed; none unless FirstRows::kKeep
 };
+enum class FirstRows : bool { kDrop, kKeep };
 
 class RoutingRows {
  public:
@@ -60,7 +61,7 @@ class RoutingRows {
   [[nodiscard]] static Error too_large();
 
   // Of all rows of all files. The reading's format is left to the caller.
-  Result<RoutingReading> finish() &&;
+  Result<RoutingReading> finish(FirstRows first) &&;
 
  private:
   struct Row {
