@@ -49,7 +49,7 @@ void describe_block(const Block& block, const PartTimer& timer, std::optional<st
 
 PartTimer::PartTimer(const Block& block, const Stream& stream)
     : block_(block), stream_(stream), us_(block.parts.size()) {
-  block.run(stream.get());  // whatever the first calls alone do is none of a capture
+  block.run(stream.get());  // what only first calls do must not be captured
   stream.synchronize();
   const auto run = [&](cudaStream_t queue) { block.run(queue); };
   if (run_as_graph(run, stream)) graph_ = std::make_unique<Graph>(stream.get(), [&] { run(stream.get()); });

@@ -1,5 +1,5 @@
-// How long a block takes, and its parts: cold as other points are measured, and after running without pause
-// for so long that the GPU has come to the clock that its power and its cooling allow.
+// How long a block and its parts take: cold, as other points are measured, and sustained, after the GPU has
+// settled at the clock that its power and cooling allow.
 #pragma once
 
 #include <cstdint>

@@ -99,7 +99,7 @@ Block make_block(const MoeShape& shape, const Stream& stream) {
   return make_moe_block(shape, stream);
 }
 
-// us on an H200, of what is not a product too.
+// Estimated microseconds on an H200: the products, and a tenth more for everything else.
 double block_us(const DenseShape& shape) {
   return 1.1 * product_estimate_us(shape.flops(), 0, MatrixType::kBf16);
 }

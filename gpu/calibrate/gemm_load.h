@@ -11,13 +11,13 @@
 
 namespace goodput::gpu::calibrate {
 
-// 8192^3 in bf16, which reads and writes little for what it computes; 32^3 where it is quick. `times`: its k,
-// and so what it takes, is so many times that.
+// 8192^3 in bf16, which moves few bytes for its FLOPs; 32^3 for --quick. k, and with it the time, is
+// multiplied by `times`.
 [[nodiscard]] GemmShape gemm_load_shape(Sizes sizes, int times = 1);
 
-// How many times as long a product shall last beside something that takes `run_us`. A stream takes about a
-// thousand kernels, then the host waits: beside copies of half a second shorter products would end before the
-// host gets to the copies. From 1 to 16.
+// The `times` of a product that runs beside something that takes `run_us`, from 1 to 16. The host waits once
+// a stream holds about a thousand kernels: beside copies of half a second, a shorter product would end before
+// the host starts the copies.
 [[nodiscard]] int gemm_load_times(double run_us);
 
 // Allocates. Runs must not overlap.

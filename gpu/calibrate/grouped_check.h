@@ -1,4 +1,4 @@
-// Products of experts on data of which every result is known, to be checked.
+// Checks the grouped products of experts on data whose exact results are known.
 #pragma once
 
 #include <cuda_runtime.h>

@@ -18,8 +18,8 @@ bool has_moved(double before_us, double now_us) {
   return std::max(before_us, now_us) > (1 + kSteadyWithin) * std::min(before_us, now_us);
 }
 
-// It has heated the GPU for ten seconds: what a sentinel says of the state before and after is not about it,
-// and doing it again would take as long.
+// Such a block heats the GPU for ten seconds, so sentinels before and after it say nothing about its own
+// clock, and measuring it again would take as long.
 bool is_sustained_block(const VisitRecord& record) {
   const std::vector<Param>& params = record.key.table.params;
   return !record.visit.parts.empty() && std::any_of(params.begin(), params.end(), [](const Param& param) {

@@ -27,10 +27,11 @@ struct MoeShape {
   bool is_gated;  // SwiGLU: gate and up in one product; else two linear layers
   std::int64_t top_k;
   std::int64_t ranks;
-  std::int64_t slots;           // replicas of experts that a rank hosts; ranks x slots: at least the experts
-  std::string loads_name;       // "smartmoe-like"
-  std::vector<int> loads;       // of every expert, in any unit; none above 1 / top_k of all
-  std::int64_t load_ratio = 0;  // Lazarus, Fig. 10a: one expert gets so many eighths; 0: other loads
+  std::int64_t slots;      // replicas of experts that a rank hosts; ranks x slots: at least the experts
+  std::string loads_name;  // "smartmoe-like"
+  std::vector<int> loads;  // of every expert, in any unit; none above 1 / top_k of all
+  std::int64_t load_ratio =
+      0;  // Lazarus, Fig. 10a: eighths of the tokens that one expert gets; 0: other loads
   MoeDispatch dispatch = MoeDispatch::kFlexible;  // kPadded: as many ranks as experts, one slot
 
   [[nodiscard]] std::int64_t experts() const { return static_cast<std::int64_t>(loads.size()); }
@@ -42,14 +43,14 @@ struct MoeShape {
   [[nodiscard]] std::vector<std::int64_t> busiest_rows() const;
 };
 
-// Expert loads of `experts` that fall linearly: expert e gets in proportion to experts - e.
+// Loads that fall linearly: expert e gets `experts` - e.
 [[nodiscard]] std::vector<int> linear_loads(int experts);
-// One of 8 experts gets `ratio` eighths of all slots, the others as much as each other of the rest.
+// One of 8 experts gets `ratio` eighths of all slots; the others share the rest evenly.
 [[nodiscard]] std::vector<int> ratio_loads(int ratio);
 
 // Replicas, ranks x experts. An expert has one at least; every further slot goes to the expert whose replicas
-// have most to do, the first of such. Without further slots experts lie on the ranks in order; else replicas
-// are dealt out to one rank after another. REQUIRES: as many slots as experts or more.
+// have the most rows (the first if several do). Without further slots experts lie on the ranks in order; else
+// replicas are dealt out to one rank after another. REQUIRES: as many slots as experts or more.
 [[nodiscard]] std::vector<std::int32_t> replicas_by_load(const std::vector<std::int64_t>& slots_of_experts,
                                                          std::int64_t ranks, std::int64_t slots);
 

@@ -1,6 +1,6 @@
-// The way of tokens to the rows of a rank's experts and back, forward and backward: a mixture-of-experts
-// block without its products. Rows that come from other ranks are a copy on the device here: it stands for
-// the all-to-all, and moves as many rows as the rank receives.
+// How tokens get to the rows of a rank's experts and back, forward and backward: a mixture-of-experts block
+// without its products. A copy on the device stands for the all-to-all. It moves as many rows as the rank
+// receives.
 #pragma once
 
 #include <cstdint>
@@ -46,7 +46,7 @@ class TokenPath {
   [[nodiscard]] virtual std::uint64_t count_wrong(const Stream& stream) = 0;
 };
 
-// Counts, schedules and places all the way, once, to know how many rows there are. Throws CudaError.
+// Runs counts, schedule and places once, to find the numbers of rows. Throws CudaError.
 [[nodiscard]] std::unique_ptr<TokenPath> make_flexible_path(const MoeShape& shape, const PathRows& rows,
                                                             const Stream& stream);
 [[nodiscard]] std::unique_ptr<TokenPath> make_padded_path(const MoeShape& shape, const PathRows& rows,

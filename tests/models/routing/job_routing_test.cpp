@@ -36,8 +36,8 @@ JobRouting routing_of(const RoutingTrace& trace, const RoutingSelection& selecti
   return *std::move(routing);
 }
 
-// Recorded every `spacing` iterations from `first` on: one layer of two experts, the first of which has these
-// loads of 1000.
+// A recording of one layer with two experts, every `spacing` iterations from `first` on. The first expert
+// gets these numbers of 1000 tokens.
 JobRouting walk_of(const Row& loads, std::int64_t first, std::int64_t spacing, AfterEnd after_end) {
   std::vector<std::int64_t> iterations;
   std::vector<testing::LayerLoads> rows;
