@@ -71,16 +71,17 @@ ExpertShare padded_share(const moe::ExpertHosts& hosts, std::span<const std::int
   return {rows, rows / mean};
 }
 
-Result<std::vector<ReplicaGroup>> replicas_of_groups(const ExpertParallelGroup& group, std::int32_t experts,
-                                                     std::int64_t groups, std::int32_t gpus_per_node,
-                                                     std::int32_t more) {
+Result<std::vector<std::vector<ReplicaGroup>>> replicas_of_groups(
+    const ExpertParallelGroup& group, std::int32_t experts, std::int64_t groups, std::int32_t gpus_per_node,
+    std::span<const std::vector<std::size_t>> layers) {
   const std::int32_t filling = gpus_per_node / group.gpus_together(gpus_per_node);  // groups that fill nodes
   GOODPUT_TRY(const std::vector<moe::ExpertHosts> hosts, hosts_of_groups(group, experts, filling));
-  std::vector<std::size_t> layers(hosts.size());
-  std::iota(layers.begin(), layers.end(), std::size_t{0});
-  layers.resize(layers.size() + index(more), layers.back());
   const std::int64_t copies = (groups + filling - 1) / filling;
-  return busiest_replicas(hosts, layers, gpus_per_node, static_cast<std::int32_t>(copies));
+  std::vector<std::vector<ReplicaGroup>> by_position;
+  for (const std::vector<std::size_t>& here : layers) {
+    by_position.push_back(busiest_replicas(hosts, here, gpus_per_node, static_cast<std::int32_t>(copies)));
+  }
+  return by_position;
 }
 
 }  // namespace goodput

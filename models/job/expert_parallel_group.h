@@ -49,10 +49,10 @@ struct ExpertParallelGroup {
                                        std::int64_t ranks, double mean);
 
 // Gradients of experts of which a group holds several replicas: busiest_replicas() over `groups` groups,
-// which fill nodes one after the other; the last node counts as full. `more`: layers like the last one.
-[[nodiscard]] Result<std::vector<ReplicaGroup>> replicas_of_groups(const ExpertParallelGroup& group,
-                                                                   std::int32_t experts, std::int64_t groups,
-                                                                   std::int32_t gpus_per_node,
-                                                                   std::int32_t more);
+// which fill nodes one after the other; the last node counts as full. `layers`: by position of the pipeline
+// (expert_layers_by_position).
+[[nodiscard]] Result<std::vector<std::vector<ReplicaGroup>>> replicas_of_groups(
+    const ExpertParallelGroup& group, std::int32_t experts, std::int64_t groups, std::int32_t gpus_per_node,
+    std::span<const std::vector<std::size_t>> layers);
 
 }  // namespace goodput

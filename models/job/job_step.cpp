@@ -7,11 +7,13 @@
 #include <utility>
 
 #include "models/job/placed_load.h"
+#include "models/job/stage_layers.h"
 #include "models/routing/job_routing.h"
 #include "models/schedule/schedule.h"
 #include "models/step/block_work.h"
 #include "models/step/planned_step.h"
 #include "sim/base/index.h"
+#include "sim/base/text.h"
 #include "sim/engine/timing.h"
 
 namespace goodput {
@@ -50,17 +52,11 @@ Status check_experts(const TrainingPlan& plan) {
   return wrong_plan(plan, "/model", "has no experts; choose a model with experts");
 }
 
-// That any node can hold, of all layers.
-Status check_anywhere(const TrainingPlan& plan) {
-  GOODPUT_TRY_STATUS(check_experts(plan));
-  if (plan.parallel.pp == 1) return Ok{};
-  return wrong_plan(
-      plan, "/parallel/pp",
-      fmt::format("must be 1, not {}, because any node must be able to hold any expert", plan.parallel.pp));
+std::int64_t gpus_of_stage(const ParallelPlan& plan) {  // of one replica
+  return std::int64_t{plan.tp} * plan.cp;
 }
-
 std::int64_t gpus_of_replica(const ParallelPlan& plan) {
-  return std::int64_t{plan.pp} * plan.tp * plan.cp;
+  return plan.pp * gpus_of_stage(plan);
 }
 
 std::int64_t ranks_of_stage(const ParallelPlan& plan) {
@@ -151,16 +147,24 @@ std::int32_t MoeStepModel::whole_nodes(std::int32_t nodes, std::int32_t ep) cons
 }
 
 std::int32_t MoeStepModel::usable_nodes(std::int32_t nodes, std::int32_t ep) const {
-  return fewest_nodes(whole_nodes(nodes, ep), nodes_of_group(base_, ep));
+  return fewest_nodes(whole_nodes(nodes, ep), nodes_of_group(base_, ep), gpus_of_replica(base_.parallel));
 }
 
-std::int32_t MoeStepModel::fewest_nodes(std::int32_t nodes, std::int64_t unit) const {
-  const std::int64_t replica = gpus_of_replica(base_.parallel);
+std::int32_t MoeStepModel::fewest_nodes(std::int32_t nodes, std::int64_t unit, std::int64_t gpus_each) const {
   const std::int64_t per_node = base_.cluster.gpus_per_node;
-  const std::int64_t replicas = nodes * per_node / replica;
+  const std::int64_t replicas = nodes * per_node / gpus_each;
   if (replicas < least_replicas_) return 0;
-  const std::int64_t gpus = batch_.fewest_replicas(replicas) * replica;
+  const std::int64_t gpus = batch_.fewest_replicas(replicas) * gpus_each;
   return static_cast<std::int32_t>(round_up(gpus, unit * per_node) / per_node);
+}
+
+std::int32_t MoeStepModel::stage_unit() const {
+  const std::int64_t per_node = base_.cluster.gpus_per_node;
+  return static_cast<std::int32_t>(std::lcm(gpus_of_stage(base_.parallel), per_node) / per_node);
+}
+
+std::int32_t MoeStepModel::usable_stage_nodes(std::int32_t nodes) const {
+  return fewest_nodes(nodes / stage_unit() * stage_unit(), stage_unit(), gpus_of_stage(base_.parallel));
 }
 
 Error MoeStepModel::too_large_batch(std::int32_t nodes) const {
@@ -244,28 +248,40 @@ Result<MoeStepModel::SlotPlan> MoeStepModel::expert_parallel_plan(std::int32_t n
   return placed;
 }
 
-Result<MoeStepModel::SlotPlan> MoeStepModel::flexible_plan(std::int32_t nodes,
-                                                           std::int32_t slots_per_node) const {
-  GOODPUT_TRY_STATUS(check_anywhere(base_));
+Status MoeStepModel::check_flexible() const {
+  GOODPUT_TRY_STATUS(check_experts(base_));
+  GOODPUT_TRY(const PipelineSchedule* const schedule, find_schedule(base_.parallel.schedule));
+  if (!keeps_one_copy(base_, *schedule)) {
+    return wrong_plan(
+        base_, "/parallel/schedule",
+        fmt::format("is {}, which keeps each layer on two stages, but the experts of a layer are "
+                    "placed on the nodes of one; use another, such as zb-h1",
+                    in_quotes(base_.parallel.schedule)));
+  }
   if (base_.parallel.zero == 3) {
     return wrong_plan(base_, "/parallel/zero",
                       "must be at most 2, not 3, because experts have different numbers of replicas");
   }
-  if (base_.parallel.sharding_instances() > 1) {
-    return wrong_plan(base_, "/parallel/zero_instances",
-                      fmt::format("must be 1, not {}, because experts have different numbers of replicas",
-                                  base_.parallel.zero_instances));
-  }
+  if (base_.parallel.sharding_instances() == 1) return Ok{};
+  return wrong_plan(base_, "/parallel/zero_instances",
+                    fmt::format("must be 1, not {}, because experts have different numbers of replicas",
+                                base_.parallel.zero_instances));
+}
+
+Result<MoeStepModel::SlotPlan> MoeStepModel::flexible_plan(std::int32_t nodes,
+                                                           std::int32_t slots_per_node) const {
+  GOODPUT_TRY_STATUS(check_flexible());
   const std::int32_t gpus = base_.cluster.gpus_per_node;
   if (slots_per_node < 1 || slots_per_node % gpus != 0) {
     return Error{fmt::format("placements: {} slots per node do not divide evenly among the {} GPUs of a node",
                              slots_per_node, gpus)};
   }
-  if (nodes < 1 || std::int64_t{nodes} * gpus % gpus_of_replica(base_.parallel) != 0) {
+  const std::int64_t of_stage = gpus_of_stage(base_.parallel);
+  if (nodes < 1 || std::int64_t{nodes} * gpus % of_stage != 0) {
     return Error{fmt::format("{} nodes of {} GPUs do not hold a whole number of replicas of {} GPUs", nodes,
-                             gpus, gpus_of_replica(base_.parallel))};
+                             gpus, of_stage)};
   }
-  SlotPlan placed{on_nodes(nodes), {slots_per_node / gpus, true}};
+  SlotPlan placed{on_nodes(nodes * base_.parallel.pp), {slots_per_node / gpus, true}};
   placed.plan.expert_load = {};  // loads are given
   placed.plan.parallel.ep = nodes * gpus;
   GOODPUT_TRY_STATUS(check_training_plan(placed.plan, placed.slots));
@@ -337,9 +353,10 @@ Result<StepTime> MoeStepModel::expert_parallel(std::int32_t nodes, const ExpertP
   routing.slots = slots;
   routing.moe_speedup = settings.moe_speedup;
   if (group.redundant > 0) {
+    GOODPUT_TRY(const PipelineSchedule* const schedule, find_schedule(plan.parallel.schedule));
     GOODPUT_TRY(routing.replicas,
                 replicas_of_groups(group, plan.model.moe->experts, ranks_of_stage(plan.parallel) / group.gpus,
-                                   plan.cluster.gpus_per_node, plan.model.mtp_layers));
+                                   plan.cluster.gpus_per_node, expert_layers_by_position(plan, *schedule)));
   }
   return time(plan, routing, settings);
 }
@@ -352,7 +369,7 @@ Result<StepTime> MoeStepModel::flexible(std::span<const ExpertPlacement> placeme
 Result<StepTime> MoeStepModel::flexible(std::span<const ExpertPlacement> placements,
                                         const LayerClasses& classes, Loads loads,
                                         const StepSettings& settings) const {
-  GOODPUT_TRY_STATUS(check_anywhere(base_));
+  GOODPUT_TRY_STATUS(check_flexible());
   GOODPUT_TRY_STATUS(check_loads(loads));
   GOODPUT_TRY_STATUS(check_placements(base_, placements, classes, moe_layers()));
   GOODPUT_TRY(const SlotPlan placed, flexible_plan(placements.front().nodes, placements.front().slots));
@@ -373,13 +390,15 @@ Result<StepTime> MoeStepModel::flexible(std::span<const ExpertPlacement> placeme
     of_classes.push_back(busiest_share(busy, gpus, mean));
     hosts.push_back(std::move(of_class));
   }
-  std::vector<std::size_t> of_layers(classes.by_layer().begin(), classes.by_layer().end());
   std::vector<ExpertShare> shares;
-  for (const std::size_t of_class : of_layers) shares.push_back(of_classes[of_class]);
-  of_layers.resize(of_layers.size() + index(plan.model.mtp_layers), of_layers.back());
+  for (const std::size_t of_class : classes.by_layer()) shares.push_back(of_classes[of_class]);
   StepRouting routing = spread_over_layers(plan.model, shares);
   routing.slots = slots;
-  routing.replicas = busiest_replicas(hosts, of_layers, gpus);
+  GOODPUT_TRY(const PipelineSchedule* const schedule, find_schedule(plan.parallel.schedule));
+  for (std::vector<std::size_t>& here : expert_layers_by_position(plan, *schedule)) {
+    for (std::size_t& layer : here) layer = classes.of(layer);
+    routing.replicas.push_back(busiest_replicas(hosts, here, gpus));
+  }
   routing.computes_schedules = true;
   routing.moe_speedup = settings.moe_speedup;
   return time(plan, routing, settings);

@@ -4,10 +4,10 @@
 //   expert_parallel   DeepSpeed-MoE, Megatron and their like: groups of GPUs share out the experts, which are
 //                     dispatched to as models/job/expert_parallel_group.h says. The busiest GPU of a group
 //                     sets the pace.
-//   flexible          Lazarus: any expert anywhere, as often as a placement says. The busiest GPU of the
-//                     dispatch sets the pace of the experts, the one that sends or receives most between
-//                     nodes that of the all-to-alls, and the one with most replicas to agree with that of the
-//                     reduction of expert gradients.
+//   flexible          Lazarus: any expert anywhere on the nodes of its pipeline stage, as often as a
+//                     placement says. The busiest GPU of the dispatch sets the pace of the experts, the one
+//                     that sends or receives most between nodes that of the all-to-alls, and the one with
+//                     most replicas to agree with that of the reduction of expert gradients.
 //   dense, planned    the plan's own routing and groups, with other numbers of replicas or stages.
 //
 // In the first two tensor parallelism does not cut experts up, and ep counts GPUs. All nodes are alike but
@@ -78,6 +78,11 @@ class MoeStepModel {
   // Of those, the fewest that train a step's samples as fast: all of them, unless the batch is fixed.
   [[nodiscard]] std::int32_t usable_nodes(std::int32_t nodes, std::int32_t ep) const;
 
+  // Nodes of one pipeline stage: the fewest that whole stages of replicas fill, and, of `nodes`, the fewest
+  // that train a step's samples as fast; 0: on so few, a step has more ops than can be simulated.
+  [[nodiscard]] std::int32_t stage_unit() const;
+  [[nodiscard]] std::int32_t usable_stage_nodes(std::int32_t nodes) const;
+
   // The same of whole replicas of the plan, as dense() counts them.
   [[nodiscard]] std::int32_t whole_nodes(std::int32_t nodes) const;
   [[nodiscard]] std::int32_t usable_nodes(std::int32_t nodes) const;
@@ -88,12 +93,13 @@ class MoeStepModel {
                                                  std::span<const std::vector<std::int64_t>> loads,
                                                  const StepSettings& settings = {}) const;
 
-  // A placement a MoE layer, of as many nodes and slots, with the slots of a node in the order of its GPUs
-  // (in_order_of_gpus, models/placement/gpu_slots.h). Fails on an expert with tokens and no replica.
+  // A placement a MoE layer, on the nodes of the pipeline stage that holds it, which are as many for every
+  // stage, with as many slots, and the slots of a node in the order of its GPUs (in_order_of_gpus,
+  // models/placement/gpu_slots.h). Fails on an expert with tokens and no replica, and on check_flexible().
   [[nodiscard]] Result<StepTime> flexible(std::span<const ExpertPlacement> placements,
                                           std::span<const std::vector<std::int64_t>> loads,
                                           const StepSettings& settings = {}) const;
-  // The same with a placement for each class of layers. REQUIRES: classes of equal loads.
+  // The same with a placement for each class of layers. REQUIRES: classes of equal loads, each of one stage.
   [[nodiscard]] Result<StepTime> flexible(std::span<const ExpertPlacement> placements,
                                           const LayerClasses& classes,
                                           std::span<const std::vector<std::int64_t>> loads,
@@ -115,7 +121,10 @@ class MoeStepModel {
   [[nodiscard]] Result<MemoryReport> dense_memory(std::int32_t nodes) const;
   [[nodiscard]] Result<MemoryReport> expert_parallel_memory(std::int32_t nodes,
                                                             const ExpertParallelGroup& group) const;
+  // `nodes`: of a stage.
   [[nodiscard]] Result<MemoryReport> flexible_memory(std::int32_t nodes, std::int32_t slots_per_node) const;
+  // Fails where the plan is none for experts anywhere on the nodes of their stage.
+  [[nodiscard]] Status check_flexible() const;
 
  private:
   // On nodes whose GPUs hold whole experts.
@@ -131,8 +140,9 @@ class MoeStepModel {
   [[nodiscard]] Result<SlotPlan> flexible_plan(std::int32_t nodes, std::int32_t slots_per_node) const;
   [[nodiscard]] std::int64_t least_replicas() const;
   [[nodiscard]] Error too_large_batch(std::int32_t nodes) const;
-  // Of whole units of nodes, those that a fixed batch needs.
-  [[nodiscard]] std::int32_t fewest_nodes(std::int32_t nodes, std::int64_t unit) const;
+  // Of whole units of nodes, those that a fixed batch needs; `gpus_each`: that a replica has there.
+  [[nodiscard]] std::int32_t fewest_nodes(std::int32_t nodes, std::int64_t unit,
+                                          std::int64_t gpus_each) const;
   [[nodiscard]] TrainingPlan cut_up(const ParallelPlan& parallel) const;
   [[nodiscard]] TrainingPlan on_nodes(std::int32_t nodes) const;
   [[nodiscard]] TrainingPlan with_replicas(std::int64_t replicas) const;

@@ -2,6 +2,11 @@
 // load asks for, placed so that all survive as many losses as possible. After a loss the nodes that are left
 // plan anew, fetch from each other what they lack, and go on with the step that was cut short. Only when an
 // expert is lost with all its replicas the job restarts from a checkpoint.
+//
+// The paper's section 5 leaves plans with pipeline stages to techniques like Oobleck's. Here the experts of a
+// stage are placed on that stage's nodes. A loss is made up for by the other nodes of the stage or by one of
+// a stage that has more (models/policy/lazarus_stages.h), so that no stage is more than a unit of nodes
+// short.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -12,6 +17,7 @@
 #include "models/migration/reconfiguration.h"
 #include "models/policy/job_warnings.h"
 #include "models/policy/lazarus_placements.h"
+#include "models/policy/lazarus_stages.h"
 #include "models/policy/node_choice.h"
 #include "models/policy/policy.h"
 #include "models/policy/policy_options.h"
@@ -30,29 +36,6 @@ struct LazarusOptions {
   std::int64_t rebalance_steps = 200;
   SimDuration gather = from_seconds(120);
   Tier tier = Tier::kAssumed;
-};
-
-// Nodes that hold the experts of a placement.
-struct Holders {
-  LazarusPlacements::PlacementId placement = 0;
-  std::vector<NodeId> nodes{};  // by place of the placement
-  std::vector<bool> is_left{};  // by place: whether its node still holds what it held
-
-  [[nodiscard]] bool is_whole() const {
-    return std::all_of(is_left.begin(), is_left.end(), [](bool left) { return left; });
-  }
-  void forget(NodeId node) {
-    const auto place = std::find(nodes.begin(), nodes.end(), node);
-    if (place != nodes.end()) is_left[static_cast<std::size_t>(place - nodes.begin())] = false;
-  }
-  [[nodiscard]] std::vector<NodeId> holders() const {  // ascending
-    std::vector<NodeId> left;
-    for (std::size_t place = 0; place < nodes.size(); ++place) {
-      if (is_left[place]) left.push_back(nodes[place]);
-    }
-    std::sort(left.begin(), left.end());
-    return left;
-  }
 };
 
 class LazarusPolicy final : public RecoveryPolicy {
@@ -99,7 +82,7 @@ class LazarusPolicy final : public RecoveryPolicy {
     if (must_restart_) return restart(job, nodes);
     is_growing_ = is_growing_ && could_grow(job);  // who joined may be gone again
     give_up_slow_nodes(job, nodes);
-    if (held_.is_whole() && !is_growing_ && !has_lost_) return rebalance(job);
+    if (held_.are_whole() && !is_growing_ && !has_lost_) return rebalance(job);
     return reconfigure(job, nodes);
   }
 
@@ -120,7 +103,8 @@ class LazarusPolicy final : public RecoveryPolicy {
     return placements_->usable(choice_.available(*job.members));
   }
   [[nodiscard]] bool could_grow(const JobView& job) const {
-    return !is_waiting_ && usable(job) > static_cast<std::int32_t>(used_.size());
+    const auto used = static_cast<std::int32_t>(used_.size());
+    return !is_waiting_ && placements_->narrowest(usable(job)) > placements_->narrowest(used);
   }
 
   void forget(NodeId node) {
@@ -132,22 +116,17 @@ class LazarusPolicy final : public RecoveryPolicy {
   void give_up_slow_nodes(const JobState& job, std::int32_t nodes) {
     std::vector<NodeId> chosen;
     if (options_->slow_nodes.action == SlowNodeAction::kSwap)
-      choice_.choose(*job.members, nodes, held_.holders(), chosen);
-    for (const NodeId node : held_.holders()) {
+      choice_.choose(*job.members, nodes, held_.left(), chosen);
+    for (const NodeId node : held_.left()) {
       if (!choice_.may_use(*job.members, node)) {
         held_.forget(node);
       } else if (!chosen.empty() && !std::binary_search(chosen.begin(), chosen.end(), node) &&
                  job.members->speed(node) < options_->slow_nodes.threshold) {
-        Holders without = held_;
+        ExpertHolders without = held_;
         without.forget(node);
-        if (holds_every_expert(without)) held_ = std::move(without);
+        if (hold_every_expert(*placements_, without)) held_ = std::move(without);
       }
     }
-  }
-  [[nodiscard]] bool holds_every_expert(const Holders& held) {
-    const auto left = std::count(held.is_left.begin(), held.is_left.end(), true);
-    const auto others = static_cast<std::int32_t>(std::ssize(held.nodes) - left);
-    return placements_->move(held.placement, held.is_left, others, held.placement).is_possible;
   }
 
   Course wait(const JobState& job) {
@@ -187,70 +166,62 @@ class LazarusPolicy final : public RecoveryPolicy {
 
   // Everybody loads what the placement gives to its place.
   void take_any(const JobState& job, std::int32_t nodes, ResumeFrom from) {
-    Holders next;
-    next.placement = placements_->placement(nodes, job_->routing().window_at(job.step_from(from)));
-    choice_.choose(*job.members, nodes, {}, next.nodes);
-    next.is_left.assign(next.nodes.size(), true);
-    next_ = std::move(next);
+    std::vector<NodeId> chosen;
+    choice_.choose(*job.members, nodes, {}, chosen);
+    next_ = load_all(*placements_, chosen, job_->routing().window_at(job.step_from(from)));
   }
 
   // The nodes stay the same; experts move where loads have changed, at a step that is due for it.
   Course rebalance(const JobState& job) {
     const std::int64_t every = options_->rebalance_steps;
     const bool is_due = every > 0 && job.step % every == 0;
-    const auto to = is_due ? placements_->placement(placements_->nodes(held_.placement),
-                                                    job_->routing().window_at(job.step))
-                           : held_.placement;
-    const LazarusPlacements::Move move = placements_->move(held_.placement, held_.is_left, 0, to);
-    take_places(to, move, {});
+    const std::size_t window =
+        is_due ? job_->routing().window_at(job.step) : placements_->window(held_.stages.front().placement);
+    StageMoves moves =
+        move_stages(*placements_, held_, {}, static_cast<std::int32_t>(held_.left().size()), window);
+    GOODPUT_CHECK(moves.are_possible, "nodes that hold every expert can move them");
     Phases phases;
-    if (move.experts == 0) return train(job, Cause::kNone, ResumeFrom::kHere, phases);
-    phases.add(TimeBucket::kExpertRebalancing, move.time.plan + move.time.transfer);
-    longest_rebalancing_ = std::max(longest_rebalancing_, move.time.plan + move.time.transfer);
-    return train(job, Cause::kRebalancing, ResumeFrom::kHere, phases);
+    const bool moves_any = moves.experts > 0;
+    if (moves_any) {
+      phases.add(TimeBucket::kExpertRebalancing, moves.plan + moves.transfer);
+      longest_rebalancing_ = std::max(longest_rebalancing_, moves.plan + moves.transfer);
+    }
+    take_places(std::move(moves));
+    return train(job, moves_any ? Cause::kRebalancing : Cause::kNone, ResumeFrom::kHere, phases);
   }
 
   // On other nodes, because some were lost or because some joined.
   Course reconfigure(const JobState& job, std::int32_t nodes) {
-    const std::vector<NodeId> holders = held_.holders();
-    choice_.choose(*job.members, nodes, holders, used_);
+    const std::vector<NodeId> left = held_.left();
+    choice_.choose(*job.members, nodes, left, used_);
     std::vector<NodeId> joined;
-    std::set_difference(used_.begin(), used_.end(), holders.begin(), holders.end(),
-                        std::back_inserter(joined));
-    const auto to = placements_->placement(nodes, job_->routing().window_at(job.step));
-    const LazarusPlacements::Move move =
-        placements_->move(held_.placement, held_.is_left, static_cast<std::int32_t>(joined.size()), to);
-    if (!move.is_possible) return restart(job, nodes);
-    const bool grows = held_.is_whole() && !has_lost_;
+    std::ranges::set_difference(used_, left, std::back_inserter(joined));
+    StageMoves moves = move_stages(*placements_, held_, joined, nodes, job_->routing().window_at(job.step));
+    if (!moves.are_possible) return restart(job, nodes);
+    const bool grows = held_.are_whole() && !has_lost_;
     const auto [detect, regroup] = draws_.next(options_->migration, has_lost_);
-    const MigrationTime time{detect, regroup, move.time.plan, move.time.transfer};
+    const MigrationTime time{detect, regroup, moves.plan, moves.transfer};
     Phases phases;
     if (has_lost_) phases.add(TimeBucket::kInfrastructureRecovery, time.detect);
     phases.add(grows ? TimeBucket::kElasticScaleUp : TimeBucket::kElasticSliceDown, time.regroup + time.plan);
     phases.add(TimeBucket::kElasticReinitialization, time.transfer);
     if (!grows) longest_reconfiguration_ = std::max(longest_reconfiguration_, time.total());
-    take_places(to, move, joined);
+    take_places(std::move(moves));
     is_growing_ = has_lost_ = false;
     return train(job, grows ? Cause::kScaleUp : Cause::kReconfiguration, ResumeFrom::kHere, phases);
   }
 
-  void take_places(LazarusPlacements::PlacementId to, const LazarusPlacements::Move& move,
-                   const std::vector<NodeId>& joined) {
-    Holders next{to, {}, std::vector<bool>(move.node_of_place.size(), true)};
-    for (const std::int32_t id : move.node_of_place) {
-      const auto at = static_cast<std::size_t>(id);
-      next.nodes.push_back(at < held_.nodes.size() ? held_.nodes[at] : joined[at - held_.nodes.size()]);
-    }
-    next_ = std::move(next);
-    experts_moved_ += move.experts;
-    most_experts_moved_ = std::max(most_experts_moved_, move.experts);
+  void take_places(StageMoves&& moves) {
+    next_ = std::move(moves.next);
+    experts_moved_ += moves.experts;
+    most_experts_moved_ = std::max(most_experts_moved_, moves.experts);
   }
 
   // With next_, as soon as the phases are over.
   Course train(const JobState& job, Cause cause, ResumeFrom from, const Phases& phases) {
-    placement_ = next_->placement;
-    used_ = next_->nodes;
-    std::sort(used_.begin(), used_.end());
+    used_ = next_->left();
+    placement_ = placements_->placement(placements_->narrowest(static_cast<std::int32_t>(used_.size())),
+                                        placements_->window(next_->stages.front().placement));
     slowest_ = job.members->slowest(used_);
     if (cause != Cause::kNone && cause != Cause::kRebalancing) wake_at_ = kNoTime;
     const std::int64_t step = job.step_from(from);
@@ -291,10 +262,10 @@ class LazarusPolicy final : public RecoveryPolicy {
   ReconfigurationDraws draws_;
   Bytes bytes_;  // of a whole checkpoint
 
-  Holders held_;                 // who holds the state
-  std::optional<Holders> next_;  // who will, once the phases are over
-  LazarusPlacements::PlacementId placement_ = 0;
-  std::vector<NodeId> used_;  // ascending
+  ExpertHolders held_;                            // who holds the state
+  std::optional<ExpertHolders> next_;             // who will, once the phases are over
+  LazarusPlacements::PlacementId placement_ = 0;  // of the stages with fewest nodes
+  std::vector<NodeId> used_;                      // ascending
   double slowest_ = 1;
   bool has_begun_ = false;
   bool has_lost_ = false;      // a node in use, and nothing has been done about it
@@ -349,13 +320,6 @@ std::vector<std::string> saving_warnings(const CheckpointSettings& checkpoint) {
   return {"writes no checkpoints: if all replicas of an expert are lost, training starts over"};
 }
 
-// What a node holds besides experts: all of it, unless its GPUs are only a part of a replica.
-Bytes dense_of_node(const ModuleBytes& bytes, const TrainingPlan& plan) {
-  const std::int64_t split = std::int64_t{plan.parallel.pp} * plan.parallel.tp;
-  const std::int64_t gpus = std::min<std::int64_t>(plan.cluster.gpus_per_node, split);
-  return Bytes{bytes.dense_total().value / split * gpus};
-}
-
 std::vector<std::string> idle_warnings(const JobModel& job, const LazarusPlacements& placements) {
   return idle_node_warnings(
       job, [&placements](std::int32_t nodes) { return placements.whole(nodes); },
@@ -364,10 +328,11 @@ std::vector<std::string> idle_warnings(const JobModel& job, const LazarusPlaceme
 
 Result<std::unique_ptr<PreparedPolicy>> prepare_lazarus(const LazarusOptions& options, const JobModel& job) {
   if (!job.has_experts()) return Error{"the model has no experts; choose another policy"};
+  GOODPUT_TRY_STATUS(job.steps().check_flexible());
   if (const Status known = check_interval(options.checkpoint, job); !known)
     return known.error().inside("/checkpoint");
   const ModuleBytes bytes = checkpoint_modules(job, options.checkpoint);
-  const Bytes dense = options.migration.dense_state ? dense_of_node(bytes, job.plan()) : Bytes{};
+  const Bytes dense = options.migration.dense_state ? bytes.dense_total() : Bytes{};
   auto placements = std::make_unique<LazarusPlacements>(
       job, options.rules, options.step, options.migration.moves, bytes.expert_each.front(), dense);
   if (placements->least_nodes() > job.most_nodes()) {
@@ -383,7 +348,8 @@ Result<std::unique_ptr<PreparedPolicy>> prepare_lazarus(const LazarusOptions& op
   // One step on all nodes, so that what cannot be timed is known before any run.
   GOODPUT_TRY(const StepTime step, placements->check(most));
   const std::int32_t slots = options.rules.slots_per_gpu * job.plan().cluster.gpus_per_node;
-  std::vector<std::string> warnings = misfit_warnings(job.steps().flexible_memory(most, slots));
+  std::vector<std::string> warnings =
+      misfit_warnings(job.steps().flexible_memory(placements->narrowest(most), slots));
   const bool fits = warnings.empty();
   append(saving_warnings(options.checkpoint), warnings);
   append(routing_warnings(job, true), warnings);

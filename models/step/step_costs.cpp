@@ -86,8 +86,9 @@ class Pricer {
 
   ChunkCosts price_chunk(std::int32_t position) {
     ChunkCosts chunk;
+    position_ = static_cast<std::size_t>(position);
     if (position == 0) append(chunk.forward, blocks_.embedding().forward);
-    const LayerRange range = layers_[static_cast<std::size_t>(position)];
+    const LayerRange range = layers_[position_];
     for (std::int32_t i = 0; i < range.count; ++i) {
       const std::int32_t layer = range.first + i;
       add_layer(chunk.forward, layer, blocks_.layer(layer).forward, {.gathers = true});
@@ -105,7 +106,7 @@ class Pricer {
       append(chunk.backward, blocks_.embedding().backward);
       append(chunk.backward_input, blocks_.embedding().backward_input);
     }
-    price_data_parallel(chunk, held_[static_cast<std::size_t>(position)], range);
+    price_data_parallel(chunk, held_[position_], range);
     return chunk;
   }
 
@@ -163,7 +164,7 @@ class Pricer {
   // Between all GPUs that hold the same parameters, or share them out: dense ones and experts.
   Transfer over_copies(Collective kind, double bytes_each, const GpuParameters& held) {
     Transfer transfer = collective({kind, bytes_each * held.dense, zero_.dense.shards});
-    if (routing_.replicas.empty()) {
+    if (routing_.replicas.empty() || routing_.replicas[position_].empty()) {
       transfer += collective({kind, bytes_each * held.experts, zero_.experts.shards});
     } else if (held.experts > 0) {
       transfer += over_replicas(kind, bytes_each, held);
@@ -187,24 +188,25 @@ class Pricer {
   Transfer over_replicas(Collective kind, double bytes_each, const GpuParameters& held) {
     const double bytes = bytes_each * parameters_of_expert(plan_.model);
     Transfer transfer;
-    for (const ReplicaGroup& replicas : routing_.replicas) {
+    for (const ReplicaGroup& replicas : routing_.replicas[position_]) {
       const Transfer one = collective({kind, bytes, replicas.group});
       transfer.time += one.time * replicas.experts;
       transfer.nic_bytes += one.nic_bytes * replicas.experts;
     }
-    // They are of all layers, as if every stage had its share of them.
+    // They are of all layers at the position: with ZeRO-3, which goes layer by layer, each has its share.
     const double of_layer = parameters_of_expert(plan_.model) * routing_.slots.per_gpu;
     const std::int64_t here = std::llround(held.experts / of_layer);
     const std::int64_t all = expert_layers();
+    if (here == all) return transfer;
     transfer.time = transfer.time * here / all;
     transfer.nic_bytes *= static_cast<double>(here) / static_cast<double>(all);
     return transfer;
   }
 
-  [[nodiscard]] std::int64_t expert_layers() const {
+  [[nodiscard]] std::int64_t expert_layers() const {  // at the position
+    const LayerRange range = layers_[position_];
     std::int64_t layers = 0;
-    for (std::int32_t layer = 0; layer < plan_.model.layers + plan_.model.mtp_layers; ++layer)
-      layers += work_.has_experts(layer) ? 1 : 0;
+    for (std::int32_t i = 0; i < range.count; ++i) layers += work_.has_experts(range.first + i) ? 1 : 0;
     return layers;
   }
 
@@ -337,6 +339,7 @@ class Pricer {
   ZeroGroups zero_;
   std::vector<LayerRange> layers_;   // by position
   std::vector<GpuParameters> held_;  // the same
+  std::size_t position_ = 0;         // whose chunk is being priced
   std::vector<SimDuration>
       slowed_by_;  // total slowdown of passes by overlapped collectives of a step; by position
   StepCosts result_;

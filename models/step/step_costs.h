@@ -44,8 +44,7 @@ struct StepCosts {
 };
 
 // Passes are in parts as `blocks` has them, which are those of the plan. Complete only where priced_s <=
-// kLongestStepS. REQUIRES: check_training_plan(plan); no ZeRO-3, nor ZeRO in instances, where
-// routing.replicas are given, nor more than one stage.
+// kLongestStepS. REQUIRES: check_training_plan(plan); no ZeRO in instances where routing.replicas are given.
 [[nodiscard]] StepCosts compute_step_costs(const TrainingPlan& plan, const PipelineSchedule& schedule,
                                            const CostModel& cost, const StepRouting& routing,
                                            const BlockPrices& blocks);

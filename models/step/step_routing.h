@@ -17,7 +17,7 @@ namespace goodput {
 // Experts of a GPU that are held by groups of one kind: their gradients are summed over it one by one.
 struct ReplicaGroup {
   GpuGroup group;
-  std::int32_t experts = 0;  // over all layers
+  std::int32_t experts = 0;  // over all layers of a position of the pipeline
 };
 
 // What a step's experts get to do and where their replicas are.
@@ -25,9 +25,9 @@ struct StepRouting {
   // By layer, those of multi-token prediction behind the others; nothing where a layer has no experts. One
   // entry, of the GPU that has most to do, or one an expert-parallel rank.
   std::vector<std::vector<ExpertShare>> shares;
-  // Of the GPU whose experts' replicas have most to say to each other. Empty: every expert's are the plan's
-  // PlanGroups::expert_data.
-  std::vector<ReplicaGroup> replicas;
+  // By position of the pipeline: of the GPU whose experts' replicas send most to each other. Empty, or
+  // nothing at a position: every expert's are the plan's PlanGroups::expert_data.
+  std::vector<std::vector<ReplicaGroup>> replicas;
   // Whether every GPU computes the schedule of a dispatch, once per layer with experts and forward pass: that
   // is counted if the cost model knows its time.
   bool computes_schedules = false;
