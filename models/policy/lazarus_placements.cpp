@@ -126,6 +126,7 @@ std::vector<std::int32_t> LazarusPlacements::share_out(std::int32_t nodes,
   const std::int32_t unit = job_->steps().stage_unit();
   std::vector<std::int32_t> shares(stages(), narrowest(nodes));
   const auto more = static_cast<std::ptrdiff_t>(nodes / unit) % std::ssize(shares);
+  if (more == 0) return shares;
   std::vector<std::size_t> order(stages());
   std::iota(order.begin(), order.end(), std::size_t{0});
   std::ranges::stable_sort(order, std::ranges::greater(), [&](std::size_t stage) { return left[stage]; });
