@@ -361,7 +361,7 @@ TEST_CASE("moe step: one lane of the busiest GPU takes as long as a lane for eve
             {static_cast<double>(load.computed), busiest_share(gpu_loads, 2, 1024).imbalance});
       }
     }
-    routing.replicas = busiest_replicas(hosts, LayerClasses::distinct(hosts.size()).by_layer(), 2);
+    routing.replicas = {busiest_replicas(hosts, LayerClasses::distinct(hosts.size()).by_layer(), 2)};
     const auto by_gpu = build_planned_step(on_gpus, cost, Granularity::kLayers, routing);
     REQUIRE_MESSAGE(by_gpu, (by_gpu ? "" : by_gpu.error().message()));
     CHECK(by_gpu->lanes.lanes() == 8);
@@ -436,9 +436,12 @@ TEST_CASE("moe step: nodes are used in whole groups, and what cannot be done is 
         "/model: has no experts; choose a model with experts");
   dense = tiny_plan();
   dense.parallel.pp = 2;
-  CHECK(refusal(MoeStepModel(dense, cost, BatchRule::kPerReplica)
-                    .flexible(std::vector{ExpertPlacement{2, 2, 1, {0, 1}}}, LayerLoads{{1, 1}})) ==
-        "/parallel/pp: must be 1, not 2, because any node must be able to hold any expert");
+  dense.parallel.schedule = "dualpipe";
+  CHECK(
+      refusal(MoeStepModel(dense, cost, BatchRule::kPerReplica)
+                  .flexible(std::vector{ExpertPlacement{2, 2, 1, {0, 1}}}, LayerLoads{{1, 1}})) ==
+      "/parallel/schedule: is \"dualpipe\", which keeps each layer on two stages, but the experts of a layer "
+      "are placed on the nodes of one; use another, such as zb-h1");
   dense = tiny_plan();
   dense.parallel.tp = 2;
   CHECK(refusal(

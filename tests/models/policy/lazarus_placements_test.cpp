@@ -48,7 +48,7 @@ TEST_CASE("lazarus placements: a plan is made once for a number of nodes and a w
   const auto nine = placements.placement(9, 0);
   CHECK(ten != nine);
   CHECK(placements.placement(10, 0) == ten);
-  CHECK(placements.nodes(nine) == 9);
+  CHECK(placements.nodes_of_stage(nine) == 9);
   CHECK(placements.window(nine) == 0);
   const StepTime healthy = placements.step(ten, 0, 1);
   CHECK(placements.step(ten, 0, 0.5).step > healthy.step);
@@ -61,7 +61,7 @@ TEST_CASE("lazarus placements: from a placement to itself nothing moves and ever
   const JobPointer job = gpt_s();
   const LazarusPlacements placements = placements_of(*job);
   const auto ten = placements.placement(10, 0);
-  const LazarusPlacements::Move move = placements.move(ten, std::vector<bool>(10, true), 0, ten);
+  const LazarusPlacements::Move move = placements.move(0, ten, std::vector<bool>(10, true), 0, ten);
   CHECK(move.is_possible);
   CHECK(move.experts == 0);
   std::vector<std::int32_t> same(10);
@@ -76,7 +76,7 @@ TEST_CASE("lazarus placements: newcomers fetch what their place holds, the dead 
   const auto ten = placements.placement(10, 0);
   std::vector<bool> is_left(10, true);
   is_left[4] = false;
-  const LazarusPlacements::Move move = placements.move(ten, is_left, 1, ten);
+  const LazarusPlacements::Move move = placements.move(0, ten, is_left, 1, ten);
   CHECK(move.is_possible);
   const auto takes_part = [](const LazarusPlacements::Move& one, std::int32_t node) {
     return std::count(one.node_of_place.begin(), one.node_of_place.end(), node) == 1;
@@ -87,7 +87,7 @@ TEST_CASE("lazarus placements: newcomers fetch what their place holds, the dead 
   CHECK(move.experts <= 12 * 6);
   CHECK(move.time.transfer > seconds{2});
   const auto nine = placements.placement(9, 0);
-  const LazarusPlacements::Move without = placements.move(ten, is_left, 0, nine);
+  const LazarusPlacements::Move without = placements.move(0, ten, is_left, 0, nine);
   CHECK(without.node_of_place.size() == 9);
   CHECK_FALSE(takes_part(without, 4));
 }
@@ -101,11 +101,12 @@ TEST_CASE("lazarus placements: a newcomer fetches the rest of the model after it
   std::vector<bool> is_left(10, true);
   is_left[4] = false;
   // The newcomer receives more than any node sends: 5 GB more at 1 GB/s.
-  CHECK(all.move(ten, is_left, 1, ten).time.transfer ==
-        experts.move(ten, is_left, 1, ten).time.transfer + seconds{5});
+  CHECK(all.move(0, ten, is_left, 1, ten).time.transfer ==
+        experts.move(0, ten, is_left, 1, ten).time.transfer + seconds{5});
   // Nobody joins.
   const auto nine = all.placement(9, 0);
-  CHECK(all.move(ten, is_left, 0, nine).time.transfer == experts.move(ten, is_left, 0, nine).time.transfer);
+  CHECK(all.move(0, ten, is_left, 0, nine).time.transfer ==
+        experts.move(0, ten, is_left, 0, nine).time.transfer);
 }
 
 TEST_CASE("lazarus placements: an expert that nobody holds any more cannot be moved") {
@@ -114,8 +115,8 @@ TEST_CASE("lazarus placements: an expert that nobody holds any more cannot be mo
   const auto eight = placements.placement(8, 0);
   std::vector<bool> is_left(8, true);
   is_left[0] = false;
-  CHECK_FALSE(placements.move(eight, is_left, 1, eight).is_possible);
-  CHECK_THROWS_AS((void)placements.move(eight, std::vector<bool>(7, true), 1, eight), InternalError);
+  CHECK_FALSE(placements.move(0, eight, is_left, 1, eight).is_possible);
+  CHECK_THROWS_AS((void)placements.move(0, eight, std::vector<bool>(7, true), 1, eight), InternalError);
 }
 
 }  // namespace goodput::testing
