@@ -164,7 +164,8 @@ std::int32_t MoeStepModel::stage_unit() const {
 }
 
 std::int32_t MoeStepModel::usable_stage_nodes(std::int32_t nodes) const {
-  return fewest_nodes(nodes / stage_unit() * stage_unit(), stage_unit(), gpus_of_stage(base_.parallel));
+  const std::int32_t unit = stage_unit();
+  return fewest_nodes(nodes / unit * unit, unit, gpus_of_stage(base_.parallel));
 }
 
 Error MoeStepModel::too_large_batch(std::int32_t nodes) const {

@@ -60,6 +60,7 @@ LazarusPlacements::LazarusPlacements(const JobModel& job, const LazarusRules& ru
       settings_(settings),
       timing_(timing),
       expert_(expert),
+      unit_(job.steps().stage_unit()),
       moves_(most_moves(job.most_nodes())) {
   const TrainingPlan& plan = job.plan();
   const Result<const PipelineSchedule*> schedule = find_schedule(plan.parallel.schedule);
@@ -94,13 +95,11 @@ std::int32_t LazarusPlacements::least_nodes() const {
 }
 
 std::int32_t LazarusPlacements::narrowest(std::int32_t nodes) const {
-  const std::int32_t unit = job_->steps().stage_unit();
-  return nodes / unit / static_cast<std::int32_t>(stages()) * unit;
+  return nodes / unit_ / static_cast<std::int32_t>(stages()) * unit_;
 }
 
 std::int32_t LazarusPlacements::whole(std::int32_t nodes) const {
-  const std::int32_t unit = job_->steps().stage_unit();
-  const std::int32_t filled = std::min(nodes, job_->most_nodes()) / unit * unit;
+  const std::int32_t filled = std::min(nodes, job_->most_nodes()) / unit_ * unit_;
   return narrowest(filled) >= holding() ? filled : 0;
 }
 
@@ -110,7 +109,7 @@ std::int32_t LazarusPlacements::usable(std::int32_t nodes) const {
   if (filled == 0) return 0;
   const std::int32_t train = job_->steps().usable_stage_nodes(narrowest(filled));
   if (train == 0) return 0;
-  const std::int32_t used = std::max(train, round_up_nodes(holding(), job_->steps().stage_unit()));
+  const std::int32_t used = std::max(train, round_up_nodes(holding(), unit_));
   return used < narrowest(filled) ? used * static_cast<std::int32_t>(stages()) : filled;
 }
 
@@ -123,14 +122,13 @@ std::int32_t LazarusPlacements::least_usable() const {
 std::vector<std::int32_t> LazarusPlacements::share_out(std::int32_t nodes,
                                                        const std::vector<std::int32_t>& left) const {
   GOODPUT_CHECK(left.size() == stages(), "every stage must say what it has left");
-  const std::int32_t unit = job_->steps().stage_unit();
   std::vector<std::int32_t> shares(stages(), narrowest(nodes));
-  const auto more = static_cast<std::ptrdiff_t>(nodes / unit) % std::ssize(shares);
+  const auto more = static_cast<std::ptrdiff_t>(nodes / unit_) % std::ssize(shares);
   if (more == 0) return shares;
   std::vector<std::size_t> order(stages());
   std::iota(order.begin(), order.end(), std::size_t{0});
   std::ranges::stable_sort(order, std::ranges::greater(), [&](std::size_t stage) { return left[stage]; });
-  for (std::ptrdiff_t i = 0; i < more; ++i) shares[order[static_cast<std::size_t>(i)]] += unit;
+  for (std::ptrdiff_t i = 0; i < more; ++i) shares[order[static_cast<std::size_t>(i)]] += unit_;
   return shares;
 }
 

@@ -112,6 +112,7 @@ class LazarusPlacements {
   StepSettings settings_;
   MigrationTiming timing_;
   Bytes expert_;
+  std::int32_t unit_;  // of nodes
   std::vector<Stage> stages_;
   // Of all layers, each of one stage, and where its placement is.
   LayerClasses classes_;

@@ -114,7 +114,7 @@ StageMoves move_stages(const LazarusPlacements& placements, const ExpertHolders&
     if (left[s] < shares[s]) continue;
     const Move made = move(s, {});
     if (!made.is_possible) return {};
-    add_freed(held.stages[s], made, free);
+    if (left[s] > shares[s]) add_freed(held.stages[s], made, free);
   }
   std::ranges::sort(free);
   auto next = free.begin();

@@ -173,4 +173,15 @@ TEST_CASE("policy keys: each moves something, or is named where it does not" *
   }
 }
 
+TEST_CASE("policy keys: the same of lazarus on a plan with pipeline stages" *
+          doctest::test_suite("release-only")) {
+  Json scenario = eventful("lazarus");
+  Json& parallel = scenario["plan"]["parallel"];
+  parallel["pp"] = 2;
+  parallel["dp"] = 5;
+  parallel["ep"] = 1;
+  const std::unique_ptr<PolicySetup> setup = find_policy("lazarus")->make();
+  check_keys(setup->fields({}), scenario, "/policies/lazarus", witnesses_of("lazarus"));
+}
+
 }  // namespace goodput::testing
