@@ -336,9 +336,11 @@ Result<std::unique_ptr<PreparedPolicy>> prepare_lazarus(const LazarusOptions& op
   auto placements = std::make_unique<LazarusPlacements>(
       job, options.rules, options.step, options.migration.moves, bytes.expert_each.front(), dense);
   if (placements->least_nodes() > job.most_nodes()) {
+    const std::string stages =
+        placements->stages() == 1 ? "" : fmt::format(" of {} pipeline stages", placements->stages());
     return job.error_of_nodes(
-        fmt::format("{} nodes cannot hold all experts, which need {} nodes with slots_per_gpu {}",
-                    job.most_nodes(), placements->least_nodes(), options.rules.slots_per_gpu));
+        fmt::format("{} nodes cannot hold all experts{}, which need {} nodes with slots_per_gpu {}",
+                    job.most_nodes(), stages, placements->least_nodes(), options.rules.slots_per_gpu));
   }
   const std::int32_t most = placements->usable(job.most_nodes());
   if (most == 0) {

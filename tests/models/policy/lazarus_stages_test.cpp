@@ -267,7 +267,7 @@ TEST_CASE("lazarus policy: with pipeline stages it waits until every stage can h
 
 TEST_CASE("lazarus policy: with pipeline stages too few nodes are named") {
   CHECK(refusal("lazarus", R"({"slots_per_gpu": 1})", *two_stages(8)) ==
-        ": 8 nodes cannot hold all experts, which need 16 nodes with slots_per_gpu 1");
+        ": 8 nodes cannot hold all experts of 2 pipeline stages, which need 16 nodes with slots_per_gpu 1");
 }
 
 TEST_CASE("lazarus policy: with pipeline stages time adds up and runs repeat, whatever happens to the nodes" *
