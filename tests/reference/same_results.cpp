@@ -14,7 +14,10 @@ void check_same(const JobResult& got, const JobResult& want) {
   CHECK(got.nodes_lost == want.nodes_lost);
   CHECK(got.stored_bytes == want.stored_bytes);
   CHECK(got.waited.count() == want.waited.count());
-  CHECK(got.courses == want.courses);
+  for (std::size_t i = 0; i < kCauses; ++i) {
+    CAPTURE(kCauseNames[i]);
+    CHECK(got.courses[i] == want.courses[i]);
+  }
   for (std::size_t i = 0; i < kTimeBucketCount; ++i) {
     CAPTURE(kTimeBuckets[i].name);
     CHECK(got.ledger.time[i].count() == want.ledger.time[i].count());
