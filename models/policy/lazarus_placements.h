@@ -58,7 +58,8 @@ class LazarusPlacements {
   [[nodiscard]] std::vector<std::int32_t> share_out(std::int32_t nodes,
                                                     const std::vector<std::int32_t>& left) const;
 
-  // Fails on what the plan or its cost model cannot do on so many nodes.
+  // Fails on what the plan or its cost model cannot do on so many nodes. REQUIRES: usable(nodes) == nodes >
+  // 0.
   [[nodiscard]] Result<StepTime> check(std::int32_t nodes) const;
 
   // For the loads of a routing window, on nodes of one stage. REQUIRES: share_out() gives so many to a stage,

@@ -38,7 +38,6 @@ TEST_CASE("lazarus placements: as many nodes as hold every expert, in whole repl
   CHECK(placements_of(*pairs).usable(7) == 6);
   CHECK(placements_of(*pairs).usable(3) == 2);
   CHECK(placements_of(*pairs).check(6).has_value());
-  CHECK_FALSE(placements_of(*pairs).check(7).has_value());
 }
 
 TEST_CASE("lazarus placements: a plan is made once for a number of nodes and a window") {
