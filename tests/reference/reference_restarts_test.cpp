@@ -19,6 +19,7 @@
 #include "tests/reference/same_results.h"
 #include "tests/support/policy_case.h"
 #include "tests/support/random_cases.h"
+#include "tests/support/random_policy_options.h"
 #include "tests/support/scripted_failures.h"
 
 namespace goodput::testing {
@@ -38,7 +39,7 @@ struct PolicyTraits {
   bool regroups = false;
   bool saves_parts = false;
   double moe_speedup = 1;
-  const char* more = "";  // options
+  bool has_no_balance = false;
 };
 
 struct PlannedJob {
@@ -93,7 +94,8 @@ StepTime step_on(const PlannedJob& planned, std::int32_t nodes, const PolicyTrai
   return *step;
 }
 
-void add_steps(const PlannedJob& planned, const PolicyTraits& traits, RestartRules& rules) {
+RestartRules training_rules(const PlannedJob& planned, const PolicyTraits& traits) {
+  RestartRules rules;
   rules.max_training_nodes = planned.nodes;
   rules.nodes_of_unit = planned.unit;
   const std::int64_t batch = planned.job->plan().parallel.global_batch;
@@ -103,17 +105,19 @@ void add_steps(const PlannedJob& planned, const PolicyTraits& traits, RestartRul
   }
   for (std::int32_t nodes = planned.unit; nodes <= planned.nodes; nodes += planned.unit)
     rules.steps[nodes] = step_on(planned, nodes, traits);
+  return rules;
 }
 
 // Options of a policy as JSON, and what the reference is told.
-class RandomOptions {
+class RandomOptions : public RandomPolicyOptions {
  public:
-  RandomOptions(RandomStream& random, const PolicyTraits& traits, const PlannedJob& planned)
-      : random_(random), traits_(traits) {
-    add_steps(planned, traits, rules_);
-    step_ = rules_.steps.at(rules_.steps.rbegin()->first).step;
-    // So that what takes time ends when nodes are lost.
-    whole_steps_ = random.below(3) == 0;
+  // `rules`: training_rules().
+  RandomOptions(RandomStream& random, const PolicyTraits& traits, const PlannedJob& planned,
+                const RestartRules& rules)
+      : RandomPolicyOptions(random, rules.steps.rbegin()->second.step),
+        random_(random),
+        traits_(traits),
+        rules_(rules) {
     rules_.starts_cold = planned.job->start() == JobStart::kCold;
     const ModuleBytes bytes = module_bytes(planned.job->modules(), 14);
     rules_.bytes = bytes.total();
@@ -126,39 +130,12 @@ class RandomOptions {
     if (traits.has_memory) add_memory();
     if (traits.regroups) add_migration();
     if (traits.saves_parts) add_partial_saves(*planned.job);
+    if (traits.has_no_balance) add("balance", R"("none")");
   }
 
-  [[nodiscard]] std::string json() const { return "{" + json_ + traits_.more + "}"; }
   [[nodiscard]] const RestartRules& rules() const { return rules_; }
-  [[nodiscard]] SimDuration step() const { return step_; }
-  [[nodiscard]] bool whole_steps() const { return whole_steps_; }
 
  private:
-  [[nodiscard]] bool chance() { return random_.below(2) == 0; }
-  void add(const std::string& key, const std::string& value) {
-    json_ += fmt::format(R"({}"{}": {})", json_.empty() || json_.back() == '{' ? "" : ", ", key, value);
-  }
-  void open(const std::string& key) { add(key, "{"); }
-  void close() { json_ += "}"; }
-  // Up to so many steps.
-  SimDuration time(const std::string& key, std::uint64_t most_steps) {
-    const auto whole = static_cast<std::int64_t>(random_.below(most_steps + 1));
-    SimDuration time = whole * step_;
-    if (!whole_steps_) time += SimDuration{static_cast<std::int64_t>(random_.uniform() * 1e9)};
-    add(key, fmt::format("{}.{:09}", time.count() / 1'000'000'000, time.count() % 1'000'000'000));
-    return time;
-  }
-  // At which `bytes` take up to so many steps, or none.
-  BytesPerSecond rate(const std::string& key, Bytes bytes, double most_steps) {
-    double gb_per_s = 1e12;
-    if (!whole_steps_) {
-      const double seconds = random_.uniform(0.01, most_steps) * to_seconds(step_);
-      gb_per_s = static_cast<double>(bytes.value) / 1e9 / seconds;
-    }
-    add(key, fmt::format("{:.17g}", gb_per_s));
-    return BytesPerSecond{gb_per_s * 1e9};
-  }
-
   void add_restart() {
     open("restart");
     rules_.detect = time("detect_s", 12);
@@ -243,56 +220,17 @@ class RandomOptions {
 
   RandomStream& random_;
   const PolicyTraits& traits_;
-  RestartRules rules_{};
-  SimDuration step_{};
-  bool whole_steps_ = false;
-  std::string json_;
+  RestartRules rules_;
 };
-
-// Losses of single nodes and of about half of them; returns, some at the very moment of the loss.
-NodeEvents random_history(RandomStream& random, NodeId nodes, const RandomOptions& options) {
-  std::vector<bool> is_there(static_cast<std::size_t>(nodes), false);
-  const auto change = [&](SimDuration now, double loss, double joining, NodeEvents& events) {
-    for (NodeId node = 0; node < nodes; ++node) {
-      if (!is_there[static_cast<std::size_t>(node)] || random.uniform() >= loss) continue;
-      is_there[static_cast<std::size_t>(node)] = false;
-      events.push_back(lost(now, node));
-    }
-    for (NodeId node = 0; node < nodes; ++node) {
-      if (is_there[static_cast<std::size_t>(node)] || random.uniform() >= joining) continue;
-      is_there[static_cast<std::size_t>(node)] = true;
-      events.push_back(joined(now, node));
-    }
-  };
-  NodeEvents events;
-  change(SimDuration{}, 0, random.below(3) == 0 ? 0.6 : 1, events);
-  const double longest_gap = random.uniform(1, 40);  // steps
-  SimDuration now{};
-  for (std::uint64_t moments = random.below(40); moments > 0; --moments) {
-    const double gap = random.uniform(0.01, longest_gap);
-    now += options.whole_steps() ? (1 + static_cast<std::int64_t>(gap)) * options.step()
-                                 : from_seconds(gap * to_seconds(options.step()));
-    const bool is_burst = random.below(6) == 0;
-    change(now, is_burst ? 0.5 : 1.0 / nodes, random.below(3) == 0 ? 0.5 : 0.1, events);
-  }
-  return events;
-}
-
-JobGoal random_restart_goal(RandomStream& random, SimDuration step) {
-  JobGoal goal;
-  goal.steps = 1 + static_cast<std::int64_t>(random.below(200));
-  if (random.below(3) == 0) goal.until = SimTime{step * (1 + static_cast<std::int64_t>(random.below(400)))};
-  return goal;
-}
 
 void check_policy(const PolicyTraits& traits, std::uint64_t seed) {
   CAPTURE(traits.name);
   CAPTURE(seed);
   RandomStream random(seed, traits.name);
   PlannedJob planned = random_planned_job(random, traits);
-  const RandomOptions options(random, traits, planned);
-  const NodeEvents events = random_history(random, planned.ever, options);
-  const JobGoal goal = random_restart_goal(random, options.step());
+  const RandomOptions options(random, traits, planned, training_rules(planned, traits));
+  const NodeEvents events = random_node_history(random, planned.ever, options);
+  const JobGoal goal = random_policy_goal(random, options.step());
   CAPTURE(options.json());
 
   PolicyCase production(traits.name, options.json(), std::move(planned.job));
@@ -327,11 +265,8 @@ TEST_CASE("policies: Gemini agrees with the step-by-step reference on jobs at ra
 
 TEST_CASE("policies: Megatron agrees with the step-by-step reference on jobs at random") {
   check_policy({.name = "megatron", .is_dense = true, .has_swap = true, .has_memory = true});
-  check_policy({.name = "megatron",
-                .is_dense = false,
-                .has_swap = true,
-                .has_memory = true,
-                .more = R"(, "balance": "none")"});
+  check_policy(
+      {.name = "megatron", .is_dense = false, .has_swap = true, .has_memory = true, .has_no_balance = true});
 }
 
 TEST_CASE("policies: expert-parallel groups agree with the step-by-step reference on jobs at random") {
