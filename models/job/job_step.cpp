@@ -251,8 +251,7 @@ Result<MoeStepModel::SlotPlan> MoeStepModel::expert_parallel_plan(std::int32_t n
 
 Status MoeStepModel::check_flexible() const {
   GOODPUT_TRY_STATUS(check_experts(base_));
-  GOODPUT_TRY(const PipelineSchedule* const schedule, find_schedule(base_.parallel.schedule));
-  if (!keeps_one_copy(base_, *schedule)) {
+  if (!keeps_one_copy(base_)) {
     return wrong_plan(
         base_, "/parallel/schedule",
         fmt::format("is {}, which keeps each layer on two stages, but the experts of a layer are "
@@ -354,10 +353,9 @@ Result<StepTime> MoeStepModel::expert_parallel(std::int32_t nodes, const ExpertP
   routing.slots = slots;
   routing.moe_speedup = settings.moe_speedup;
   if (group.redundant > 0) {
-    GOODPUT_TRY(const PipelineSchedule* const schedule, find_schedule(plan.parallel.schedule));
     GOODPUT_TRY(routing.replicas,
                 replicas_of_groups(group, plan.model.moe->experts, ranks_of_stage(plan.parallel) / group.gpus,
-                                   plan.cluster.gpus_per_node, expert_layers_by_position(plan, *schedule)));
+                                   plan.cluster.gpus_per_node, expert_layers_by_position(plan)));
   }
   return time(plan, routing, settings);
 }
@@ -395,8 +393,7 @@ Result<StepTime> MoeStepModel::flexible(std::span<const ExpertPlacement> placeme
   for (const std::size_t of_class : classes.by_layer()) shares.push_back(of_classes[of_class]);
   StepRouting routing = spread_over_layers(plan.model, shares);
   routing.slots = slots;
-  GOODPUT_TRY(const PipelineSchedule* const schedule, find_schedule(plan.parallel.schedule));
-  for (std::vector<std::size_t>& here : expert_layers_by_position(plan, *schedule)) {
+  for (std::vector<std::size_t>& here : expert_layers_by_position(plan)) {
     for (std::size_t& layer : here) layer = classes.of(layer);
     routing.replicas.push_back(busiest_replicas(hosts, here, gpus));
   }

@@ -2,11 +2,18 @@
 
 #include <algorithm>
 
+#include "models/schedule/schedule.h"
 #include "models/step/gpu_parameters.h"
 #include "sim/base/index.h"
 
 namespace goodput {
 namespace {
+
+const PipelineSchedule& schedule_of(const TrainingPlan& plan) {
+  const Result<const PipelineSchedule*> schedule = find_schedule(plan.parallel.schedule);
+  GOODPUT_CHECK(schedule.has_value(), "the schedule of the plan must exist");
+  return **schedule;
+}
 
 // By layer of the model; -1: it has no experts.
 std::vector<std::int64_t> numbers_of_expert_layers(const ModelShape& model) {
@@ -19,8 +26,8 @@ std::vector<std::int64_t> numbers_of_expert_layers(const ModelShape& model) {
 
 }  // namespace
 
-std::vector<std::vector<std::size_t>> expert_layers_by_position(const TrainingPlan& plan,
-                                                                const PipelineSchedule& schedule) {
+std::vector<std::vector<std::size_t>> expert_layers_by_position(const TrainingPlan& plan) {
+  const PipelineSchedule& schedule = schedule_of(plan);
   const std::vector<std::int64_t> numbers = numbers_of_expert_layers(plan.model);
   std::vector<std::vector<std::size_t>> by_position;
   for (const LayerRange range : layers_by_position(plan, schedule.positions(schedule_shape(plan.parallel)))) {
@@ -33,7 +40,8 @@ std::vector<std::vector<std::size_t>> expert_layers_by_position(const TrainingPl
   return by_position;
 }
 
-std::vector<StageLayers> layers_by_stage(const TrainingPlan& plan, const PipelineSchedule& schedule) {
+std::vector<StageLayers> layers_by_stage(const TrainingPlan& plan) {
+  const PipelineSchedule& schedule = schedule_of(plan);
   const ScheduleShape shape = schedule_shape(plan.parallel);
   const std::vector<std::int32_t> stage_of = stages_by_position(schedule, shape);
   const auto positions = static_cast<std::int32_t>(stage_of.size());
@@ -59,7 +67,8 @@ std::vector<StageLayers> layers_by_stage(const TrainingPlan& plan, const Pipelin
   return stages;
 }
 
-bool keeps_one_copy(const TrainingPlan& plan, const PipelineSchedule& schedule) {
+bool keeps_one_copy(const TrainingPlan& plan) {
+  const PipelineSchedule& schedule = schedule_of(plan);
   const ScheduleShape shape = schedule_shape(plan.parallel);
   return schedule.chunks(shape) * shape.stages == schedule.positions(shape);
 }

@@ -8,25 +8,22 @@
 #include <vector>
 
 #include "models/plan/training_plan.h"
-#include "models/schedule/schedule.h"
 
 namespace goodput {
 
-// By position. Those of multi-token prediction are at the last one, each as the last layer that has a number.
-// REQUIRES: check_training_plan(plan), model with experts.
-[[nodiscard]] std::vector<std::vector<std::size_t>> expert_layers_by_position(
-    const TrainingPlan& plan, const PipelineSchedule& schedule);
+// By position. Those of multi-token prediction are at the last one, each as the last layer of the model.
+// REQUIRES here and below: check_training_plan(plan), model with experts.
+[[nodiscard]] std::vector<std::vector<std::size_t>> expert_layers_by_position(const TrainingPlan& plan);
 
 // What a stage holds.
 struct StageLayers {
   std::vector<std::size_t> expert_layers{};  // ascending, without those of multi-token prediction
   double dense_share = 1;                    // of the model's parameters that are not routed experts
 };
-// REQUIRES: the same, and the schedule keeps one copy of each layer: keeps_one_copy().
-[[nodiscard]] std::vector<StageLayers> layers_by_stage(const TrainingPlan& plan,
-                                                       const PipelineSchedule& schedule);
+// REQUIRES: keeps_one_copy(plan).
+[[nodiscard]] std::vector<StageLayers> layers_by_stage(const TrainingPlan& plan);
 
 // Whether no layer is on two stages, as in schedules that run in both directions.
-[[nodiscard]] bool keeps_one_copy(const TrainingPlan& plan, const PipelineSchedule& schedule);
+[[nodiscard]] bool keeps_one_copy(const TrainingPlan& plan);
 
 }  // namespace goodput

@@ -63,11 +63,9 @@ LazarusPlacements::LazarusPlacements(const JobModel& job, const LazarusRules& ru
       unit_(job.steps().stage_unit()),
       moves_(most_moves(job.most_nodes())) {
   const TrainingPlan& plan = job.plan();
-  const Result<const PipelineSchedule*> schedule = find_schedule(plan.parallel.schedule);
-  GOODPUT_CHECK(schedule.has_value(), "the schedule of the plan must exist");
   std::vector<std::vector<std::int64_t>> kinds(job.routing().loads(0).size());
   std::int64_t kind = 0;
-  for (StageLayers& layers : layers_by_stage(plan, **schedule)) {
+  for (StageLayers& layers : layers_by_stage(plan)) {
     Stage& stage = stages_.emplace_back();
     stage.classes = classes_of(job.routing(), layers.expert_layers, rules.rule);
     stage.dense = dense_of_node(dense, layers.dense_share, plan);

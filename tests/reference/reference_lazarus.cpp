@@ -8,7 +8,6 @@
 
 #include "models/job/stage_layers.h"
 #include "models/placement/gpu_slots.h"
-#include "models/schedule/schedule.h"
 
 namespace goodput::reference {
 namespace {
@@ -107,8 +106,7 @@ LazarusJob::LazarusJob(const JobModel& job, const LazarusTerms& terms) : job_(jo
   const ModuleBytes bytes = module_bytes(job.modules(), plan.parallel.saved_bytes());
   expert_ = bytes.expert_each.at(0);
   checkpoint_ = bytes.total();
-  const auto schedule = find_schedule(plan.parallel.schedule);
-  for (const StageLayers& layers : layers_by_stage(plan, **schedule)) {
+  for (const StageLayers& layers : layers_by_stage(plan)) {
     const std::int64_t of_stage =
         std::llround(static_cast<double>(bytes.dense_total().value) * layers.dense_share);
     const std::int32_t tp = plan.parallel.tp;  // a GPU holds a part of the stage

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "models/schedule/schedule.h"
 #include "models/shape/model_shape.h"
 #include "tests/support/random_plan.h"
 
@@ -24,24 +25,14 @@ TrainingPlan staged_plan(const std::string& schedule, std::int32_t stages, std::
   return plan;
 }
 
-const PipelineSchedule& schedule_of(const TrainingPlan& plan) {
-  const auto schedule = find_schedule(plan.parallel.schedule);
-  REQUIRE(schedule);
-  return **schedule;
-}
-Layers by_position(const TrainingPlan& plan) {
-  return expert_layers_by_position(plan, schedule_of(plan));
-}
 Layers by_stage(const TrainingPlan& plan) {
   Layers layers;
-  for (const StageLayers& stage : layers_by_stage(plan, schedule_of(plan)))
-    layers.push_back(stage.expert_layers);
+  for (const StageLayers& stage : layers_by_stage(plan)) layers.push_back(stage.expert_layers);
   return layers;
 }
 std::vector<double> dense_shares(const TrainingPlan& plan) {
   std::vector<double> shares;
-  for (const StageLayers& stage : layers_by_stage(plan, schedule_of(plan)))
-    shares.push_back(stage.dense_share);
+  for (const StageLayers& stage : layers_by_stage(plan)) shares.push_back(stage.dense_share);
   return shares;
 }
 
@@ -49,14 +40,14 @@ std::vector<double> dense_shares(const TrainingPlan& plan) {
 
 TEST_CASE("stage layers: one chunk per stage holds consecutive layers") {
   const TrainingPlan plan = staged_plan("1f1b", 4);
-  CHECK(by_position(plan) == Layers{{0, 1}, {2, 3}, {4, 5}, {6, 7}});
-  CHECK(by_stage(plan) == by_position(plan));
+  CHECK(expert_layers_by_position(plan) == Layers{{0, 1}, {2, 3}, {4, 5}, {6, 7}});
+  CHECK(by_stage(plan) == expert_layers_by_position(plan));
   CHECK(by_stage(staged_plan("1f1b", 1)) == Layers{{0, 1, 2, 3, 4, 5, 6, 7}});
 }
 
 TEST_CASE("stage layers: interleaved stages hold every second position of two stages") {
   const TrainingPlan plan = staged_plan("interleaved", 2, 2);
-  CHECK(by_position(plan) == Layers{{0, 1}, {2, 3}, {4, 5}, {6, 7}});
+  CHECK(expert_layers_by_position(plan) == Layers{{0, 1}, {2, 3}, {4, 5}, {6, 7}});
   CHECK(by_stage(plan) == Layers{{0, 1, 4, 5}, {2, 3, 6, 7}});
 }
 
@@ -64,7 +55,7 @@ TEST_CASE("stage layers: in a V the first stage holds both ends of the pipeline"
   for (const char* schedule : {"zb-v", "v-half", "dualpipev"}) {
     CAPTURE(schedule);
     const TrainingPlan plan = staged_plan(schedule, 2);
-    CHECK(by_position(plan) == Layers{{0, 1}, {2, 3}, {4, 5}, {6, 7}});
+    CHECK(expert_layers_by_position(plan) == Layers{{0, 1}, {2, 3}, {4, 5}, {6, 7}});
     CHECK(by_stage(plan) == Layers{{0, 1, 6, 7}, {2, 3, 4, 5}});
   }
 }
@@ -74,10 +65,10 @@ TEST_CASE("stage layers: only schedules that run in both directions keep two cop
     const std::string name(info.name);
     CAPTURE(name);
     const TrainingPlan plan = staged_plan(name, 2, name == "interleaved" ? 2 : 1);
-    CHECK(keeps_one_copy(plan, info.schedule) == (name != "dualpipe"));
+    CHECK(keeps_one_copy(plan) == (name != "dualpipe"));
   }
   // Both stages hold a chunk of each position; positions are those of one direction.
-  CHECK(by_position(staged_plan("dualpipe", 2)) == Layers{{0, 1, 2, 3}, {4, 5, 6, 7}});
+  CHECK(expert_layers_by_position(staged_plan("dualpipe", 2)) == Layers{{0, 1, 2, 3}, {4, 5, 6, 7}});
 }
 
 TEST_CASE("stage layers: an explicit split may be uneven") {
@@ -89,8 +80,8 @@ TEST_CASE("stage layers: an explicit split may be uneven") {
 TEST_CASE("stage layers: layers without experts have no number, and a stage may have no experts") {
   TrainingPlan plan = staged_plan("1f1b", 4);
   plan.model.moe->first_layer = 3;
-  CHECK(by_position(plan) == Layers{{}, {0}, {1, 2}, {3, 4}});
-  CHECK(by_stage(plan) == by_position(plan));
+  CHECK(expert_layers_by_position(plan) == Layers{{}, {0}, {1, 2}, {3, 4}});
+  CHECK(by_stage(plan) == expert_layers_by_position(plan));
   plan.model.moe->layers = {2, 7};
   CHECK(by_stage(plan) == Layers{{}, {0}, {}, {1}});
 }
@@ -98,10 +89,10 @@ TEST_CASE("stage layers: layers without experts have no number, and a stage may 
 TEST_CASE("stage layers: multi-token prediction is at the last position and does as the last layer does") {
   TrainingPlan plan = staged_plan("1f1b", 4);
   plan.model.mtp_layers = 2;
-  CHECK(by_position(plan) == Layers{{0, 1}, {2, 3}, {4, 5}, {6, 7, 7, 7}});
+  CHECK(expert_layers_by_position(plan) == Layers{{0, 1}, {2, 3}, {4, 5}, {6, 7, 7, 7}});
   CHECK(by_stage(plan) == Layers{{0, 1}, {2, 3}, {4, 5}, {6, 7}});
   plan.model.moe->layer_step = 2;  // the last layer has no experts
-  CHECK(by_position(plan) == Layers{{0}, {1}, {2}, {3}});
+  CHECK(expert_layers_by_position(plan) == Layers{{0}, {1}, {2}, {3}});
 }
 
 TEST_CASE("stage layers: a stage's dense share counts its layers, the embedding and the output head") {
@@ -128,11 +119,11 @@ TEST_CASE("stage layers: every layer is on one stage, and dense shares add up to
   int checked = 0;
   for (std::uint64_t seed = 1; seed <= 300; ++seed) {
     const TrainingPlan plan = random_plan(seed);
-    if (!plan.model.moe || !keeps_one_copy(plan, schedule_of(plan))) continue;
+    if (!plan.model.moe || !keeps_one_copy(plan)) continue;
     CAPTURE(to_string(plan));
     std::vector<std::size_t> numbers;
     double shares = 0;
-    for (const StageLayers& stage : layers_by_stage(plan, schedule_of(plan))) {
+    for (const StageLayers& stage : layers_by_stage(plan)) {
       numbers.insert(numbers.end(), stage.expert_layers.begin(), stage.expert_layers.end());
       CHECK(stage.dense_share > 0);
       shares += stage.dense_share;
