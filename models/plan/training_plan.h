@@ -77,6 +77,8 @@ Status check_training_plan(const TrainingPlan& plan, ExpertSlots slots = {});
 // One of these rules by itself: a step of more ops would take minutes and all memory. The pointer is from the
 // plan. REQUIRES: a schedule that there is.
 Status check_step_size(const TrainingPlan& plan);
+// Another one: GPUs can hold whole experts (ExpertSlots), in groups of `ep`.
+Status check_whole_experts(const ParallelPlan& plan);
 
 [[nodiscard]] StepFamily family_of(const TrainingPlan& plan, const ParallelPlan& parallel);
 

@@ -46,20 +46,6 @@ Status check_tensor_parallelism(const TrainingPlan& plan) {
                {.pointer = "/parallel/tp"}};
 }
 
-// Experts that GPUs hold whole, in slots.
-Status check_whole_experts(const ParallelPlan& parallel) {
-  if (parallel.tp > 1 && !parallel.sequence_parallel) {
-    return Error{fmt::format("must be true because tp is {} and does not split the experts", parallel.tp),
-                 {.pointer = "/parallel/sequence_parallel"}};
-  }
-  if (parallel.etp > 1) {
-    return Error{fmt::format("must be 1, not {}, because experts in slots are whole", parallel.etp),
-                 {.pointer = "/parallel/etp"}};
-  }
-  return must_divide("ep", parallel.ep, "dp x cp x tp",
-                     std::int64_t{parallel.dp} * parallel.cp * parallel.tp);
-}
-
 // Tensor-parallel peers that hold parts of different experts have to hold different tokens.
 Status check_expert_tensor_parallelism(const ParallelPlan& parallel) {
   const std::int32_t etp = parallel.expert_tp();
@@ -249,6 +235,19 @@ Status check_rules(const TrainingPlan& plan, ExpertSlots slots) {
 }
 
 }  // namespace
+
+Status check_whole_experts(const ParallelPlan& parallel) {
+  if (parallel.tp > 1 && !parallel.sequence_parallel) {
+    return Error{fmt::format("must be true because tp is {} and does not split the experts", parallel.tp),
+                 {.pointer = "/parallel/sequence_parallel"}};
+  }
+  if (parallel.etp > 1) {
+    return Error{fmt::format("must be 1, not {}, because experts in slots are whole", parallel.etp),
+                 {.pointer = "/parallel/etp"}};
+  }
+  return must_divide("ep", parallel.ep, "dp x cp x tp",
+                     std::int64_t{parallel.dp} * parallel.cp * parallel.tp);
+}
 
 Status check_step_size(const TrainingPlan& plan) {
   GOODPUT_TRY(const PipelineSchedule* const schedule, find_schedule(plan.parallel.schedule));

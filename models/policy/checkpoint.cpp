@@ -16,7 +16,7 @@ Result<std::unique_ptr<PreparedPolicy>> prepare_checkpoint(const RestartOptions&
 
 PolicyInfo policy_checkpoint() {
   return {"checkpoint", "restarts from the last checkpoint with as many whole replicas as the nodes hold",
-          [] { return policy_setup(RestartOptions{}, prepare_checkpoint); }};
+          [] { return policy_setup(RestartOptions{}, prepare_checkpoint, limits_of_replicas); }};
 }
 
 }  // namespace goodput

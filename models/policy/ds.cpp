@@ -5,8 +5,9 @@
 namespace goodput {
 
 PolicyInfo policy_ds() {
-  return {"ds", "DeepSpeed-MoE: expert parallelism, restarts from checkpoints",
-          [] { return policy_setup(ExpertParallelOptions{}, prepare_expert_parallel); }};
+  return {"ds", "DeepSpeed-MoE: expert parallelism, restarts from checkpoints", [] {
+            return policy_setup(ExpertParallelOptions{}, prepare_expert_parallel, expert_parallel_limits);
+          }};
 }
 
 }  // namespace goodput

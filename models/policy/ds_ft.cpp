@@ -5,7 +5,7 @@ namespace goodput {
 
 PolicyInfo policy_ds_ft() {
   return {"ds_ft", "DeepSpeed-MoE that continues as long as every expert shard survives",
-          [] { return policy_setup(ShardGroupsOptions{}, prepare_shard_groups); }};
+          [] { return policy_setup(ShardGroupsOptions{}, prepare_shard_groups, shard_group_limits); }};
 }
 
 }  // namespace goodput

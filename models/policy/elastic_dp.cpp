@@ -55,12 +55,16 @@ Result<std::unique_ptr<PreparedPolicy>> prepare_elastic_dp(const ElasticDpOption
       });
 }
 
+Result<PlanLimits> elastic_dp_limits(const ElasticDpOptions& options, const TrainingPlan& base) {
+  return limits_of_replica_groups(options.nodes_per_replica, base);
+}
+
 }  // namespace
 
 PolicyInfo policy_elastic_dp() {
   return {"elastic_dp",
           "drops a data-parallel replica that lost a node and continues; the replica rejoins during training",
-          [] { return policy_setup(ElasticDpOptions{}, prepare_elastic_dp); }};
+          [] { return policy_setup(ElasticDpOptions{}, prepare_elastic_dp, elastic_dp_limits); }};
 }
 
 }  // namespace goodput

@@ -8,6 +8,23 @@
 #include "models/policy/restart_policy.h"
 
 namespace goodput {
+namespace {
+
+std::int32_t ep_of(const ExpertParallelOptions& options, const ParallelPlan& plan) {
+  return options.ep > 0 ? options.ep : plan.ep;
+}
+
+Result<std::int32_t> group_size(const TrainingPlan& plan, const ExpertParallelOptions& options) {
+  if (!plan.model.moe) return Error{"the model has no experts; choose another policy"};
+  const std::int32_t ep = ep_of(options, plan.parallel);
+  const std::int32_t experts = plan.model.moe->experts;
+  if (experts % ep == 0) return ep;
+  return Error{fmt::format("is {}, which does not divide the model's {} experts", ep, experts),
+               {.pointer = "/ep"}};
+}
+
+}  // namespace
+
 config::Fields config_fields(ExpertParallelOptions& options, const PolicyContext& context, RestartUse use) {
   using config::Need;
   use.groups_in_stages = true;
@@ -26,20 +43,39 @@ ExpertParallelOptions with_tutel_kernels(ExpertParallelOptions options) {
 }
 
 Result<std::int32_t> group_size(const JobModel& job, const ExpertParallelOptions& options) {
-  if (!job.has_experts()) return Error{"the model has no experts; choose another policy"};
-  const std::int32_t ep = options.ep > 0 ? options.ep : job.plan().parallel.ep;
-  const std::int32_t experts = job.plan().model.moe->experts;
-  if (experts % ep == 0) return ep;
-  return Error{fmt::format("is {}, which does not divide the model's {} experts", ep, experts),
-               {.pointer = "/ep"}};
+  return group_size(job.plan(), options);
+}
+
+Status check_one_stage(const ParallelPlan& plan) {
+  if (plan.pp == 1) return Ok{};
+  return Error{fmt::format("must be 1, not {}, because every node holds part of every layer", plan.pp),
+               {.pointer = "/parallel/pp"}};
 }
 
 Status check_one_stage(const JobModel& job) {
   const TrainingPlan& plan = job.plan();
-  if (plan.parallel.pp == 1) return Ok{};
-  return plan.error(
-      "/parallel/pp",
-      fmt::format("must be 1, not {}, because every node holds part of every layer", plan.parallel.pp));
+  const Status one = check_one_stage(plan.parallel);
+  return one ? one : Status(plan.error(one.error().where.pointer, one.error().what));
+}
+
+Result<PlanLimits> limits_of_groups(const ExpertParallelOptions& options, const TrainingPlan& base,
+                                    GroupStages stages, std::int32_t redundant) {
+  GOODPUT_TRY(const std::int32_t unused, group_size(base, options));
+  static_cast<void>(unused);
+  return PlanLimits{.etp = 1,
+                    .check = [&options, &base, stages](const ParallelPlan& plan) -> Status {
+                      if (stages == GroupStages::kOne) GOODPUT_TRY_STATUS(check_one_stage(plan));
+                      return check_groups(plan, {ep_of(options, plan)}, base);
+                    },
+                    .placed =
+                        [&options, &base, redundant](const ParallelPlan& plan) {
+                          const std::int32_t ep = ep_of(options, plan);
+                          return placed_in_groups(plan, {ep, ep > 1 ? redundant : 0}, base);
+                        }};
+}
+
+Result<PlanLimits> expert_parallel_limits(const ExpertParallelOptions& options, const TrainingPlan& base) {
+  return limits_of_groups(options, base, GroupStages::kAny);
 }
 
 Result<ExpertParallelJob> expert_parallel_job(const JobModel& job, const ExpertParallelOptions& options,

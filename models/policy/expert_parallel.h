@@ -39,8 +39,17 @@ struct ExpertParallelJob {
 // The GPUs of a group. Fails where the model has no experts, or the group does not divide them.
 [[nodiscard]] Result<std::int32_t> group_size(const JobModel& job, const ExpertParallelOptions& options);
 
-// For policies in which every node has a part of all layers.
+// For policies in which every node has a part of all layers. Fails at a place in the plan.
+[[nodiscard]] Status check_one_stage(const ParallelPlan& plan);
 [[nodiscard]] Status check_one_stage(const JobModel& job);
+
+// The plans that such policies can run. `redundant`: slots of a GPU beyond its share of the experts.
+enum class GroupStages : std::uint8_t { kAny, kOne };
+[[nodiscard]] Result<PlanLimits> limits_of_groups(const ExpertParallelOptions& options,
+                                                  const TrainingPlan& base, GroupStages stages,
+                                                  std::int32_t redundant = 0);
+[[nodiscard]] Result<PlanLimits> expert_parallel_limits(const ExpertParallelOptions& options,
+                                                        const TrainingPlan& base);
 
 // That any loss stops, and brings back from whole checkpoints.
 [[nodiscard]] Result<std::unique_ptr<PreparedPolicy>> prepare_expert_parallel(

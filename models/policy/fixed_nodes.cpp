@@ -42,6 +42,7 @@ Result<std::int32_t> fixed_nodes(std::int32_t nodes, RestartJob& restarts) {
         {.pointer = "/nodes"}};
   }
   const std::int32_t used = restarts.speed->usable(whole);
+  restarts.step = restarts.speed->at(used, 0, 1).step;
   restarts.idle_nodes = idle_node_warnings(job, whole, used);
   if (restarts.speed->usable(job.most_nodes_ever()) > 0)  // else it is said already
     append(too_few_nodes_warnings(job, used), restarts.warnings);

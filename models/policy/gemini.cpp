@@ -51,7 +51,7 @@ PolicyInfo policy_gemini() {
   return {"gemini",
           "keeps checkpoints in the memory of other nodes; trains on a fixed number of nodes and waits for "
           "spares",
-          [] { return policy_setup(GeminiOptions{}, prepare_gemini); }};
+          [] { return policy_setup(GeminiOptions{}, prepare_gemini, limits_of_replicas); }};
 }
 
 }  // namespace goodput

@@ -31,7 +31,7 @@ Result<std::unique_ptr<PreparedPolicy>> prepare_hot_spare(const HotSpareOptions&
 PolicyInfo policy_hot_spare() {
   return {"hot_spare",
           "trains on a fixed number of nodes; running spares replace lost nodes and load the checkpoint",
-          [] { return policy_setup(HotSpareOptions{}, prepare_hot_spare); }};
+          [] { return policy_setup(HotSpareOptions{}, prepare_hot_spare, limits_of_replicas); }};
 }
 
 }  // namespace goodput

@@ -22,6 +22,7 @@
 #include "models/policy/policy.h"
 #include "models/policy/policy_options.h"
 #include "models/policy/restart_options.h"
+#include "models/schedule/schedule.h"
 
 namespace goodput {
 namespace {
@@ -363,7 +364,60 @@ Result<std::unique_ptr<PreparedPolicy>> prepare_lazarus(const LazarusOptions& op
        placements = std::move(placements)](const RunKey& run) -> std::unique_ptr<RecoveryPolicy> {
         return std::make_unique<LazarusPolicy>(job, options, *placements, run);
       },
-      fits);
+      fits, step.step);
+}
+
+// Any expert may be on any GPU of its stage.
+PlacedPlan placed_anywhere(const LazarusOptions& options, const ParallelPlan& plan) {
+  PlacedPlan placed{plan, {options.rules.slots_per_gpu, true}};
+  placed.parallel.ep = static_cast<std::int32_t>(plan.gpus() / plan.pp);
+  return placed;
+}
+
+bool has_two_pipelines(const ParallelPlan& plan) {
+  const auto schedule = find_schedule(plan.schedule);
+  const ScheduleShape shape{.stages = plan.pp, .chunks = plan.vpp};
+  return schedule && (*schedule)->place(shape, 0, (*schedule)->chunks(shape) - 1).pipeline > 0;
+}
+
+Status check_lazarus_plan(const LazarusOptions& options, const ParallelPlan& plan, const TrainingPlan& base) {
+  if (plan.pp != 1) {
+    return Error{fmt::format("must be 1, not {}, because any node must be able to hold any expert", plan.pp),
+                 {.pointer = "/parallel/pp"}};
+  }
+  if (plan.zero == 3) {
+    return Error{"must be at most 2, not 3, because experts have different numbers of replicas",
+                 {.pointer = "/parallel/zero"}};
+  }
+  if (plan.sharding_instances() > 1) {
+    return Error{fmt::format("must be 1, not {}, because experts have different numbers of replicas",
+                             plan.zero_instances),
+                 {.pointer = "/parallel/zero_instances"}};
+  }
+  if (has_two_pipelines(plan)) {
+    return Error{
+        fmt::format("is \"{}\", which holds every layer on two stages; use a schedule with one pipeline",
+                    plan.schedule),
+        {.pointer = "/parallel/schedule"}};
+  }
+  // Whole nodes for each stage, with slots for all experts of its layers.
+  const std::int64_t nodes = nodes_of(plan, base);
+  const std::int64_t replica = std::int64_t{plan.pp} * plan.tp * plan.cp;
+  const std::int64_t slots = nodes / plan.pp * base.cluster.gpus_per_node * options.rules.slots_per_gpu;
+  if (nodes % plan.pp != 0 || nodes_filled_by(replica, base) > nodes || slots < base.model.moe->experts) {
+    return Error{
+        fmt::format("{} nodes in {} stages cannot hold whole replicas of the plan with all {} experts", nodes,
+                    plan.pp, base.model.moe->experts)};
+  }
+  return check_whole_experts(placed_anywhere(options, plan).parallel);
+}
+
+Result<PlanLimits> lazarus_limits(const LazarusOptions& options, const TrainingPlan& base) {
+  if (!base.model.moe) return Error{"the model has no experts; choose another policy"};
+  return PlanLimits{
+      .etp = 1,
+      .check = [&](const ParallelPlan& plan) { return check_lazarus_plan(options, plan, base); },
+      .placed = [&](const ParallelPlan& plan) { return placed_anywhere(options, plan); }};
 }
 
 }  // namespace
@@ -372,7 +426,7 @@ PolicyInfo policy_lazarus() {
   return {
       "lazarus",
       "replicates experts by load, places the replicas to survive losses, and continues without a restart",
-      [] { return policy_setup(LazarusOptions{}, prepare_lazarus); }};
+      [] { return policy_setup(LazarusOptions{}, prepare_lazarus, lazarus_limits); }};
 }
 
 }  // namespace goodput

@@ -195,13 +195,19 @@ Result<std::unique_ptr<PreparedPolicy>> prepare_megatron(const MegatronOptions& 
                            });
 }
 
+Result<PlanLimits> megatron_limits(const MegatronOptions& options, const TrainingPlan& base) {
+  if (!base.model.moe) return restart_limits(base);
+  const bool is_balanced = options.balance == ExpertOrder::kEplb;
+  return limits_of_groups(options.groups, base, GroupStages::kAny, is_balanced ? options.rules.redundant : 0);
+}
+
 }  // namespace
 
 PolicyInfo policy_megatron() {
   return {"megatron",
           "like today's Megatron-LM jobs: dropless balanced experts, checkpoints in memory and storage, hot "
           "spares",
-          [] { return policy_setup(MegatronOptions{}, prepare_megatron); }};
+          [] { return policy_setup(MegatronOptions{}, prepare_megatron, megatron_limits); }};
 }
 
 }  // namespace goodput

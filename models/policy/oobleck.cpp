@@ -164,20 +164,21 @@ class Pipelines final : public Regrouping {
 };
 
 // The nodes of the shortest pipeline, by the options or the plan.
-Result<std::int32_t> shortest_pipeline(const OobleckOptions& options, const TrainingPlan& plan) {
-  const std::int64_t gpus = plan.cluster.gpus_per_node;
-  const std::int64_t of_stage = std::int64_t{plan.parallel.tp} * plan.parallel.cp;
+Result<std::int32_t> shortest_pipeline(const OobleckOptions& options, const ParallelPlan& plan,
+                                       const TrainingPlan& base) {
+  const std::int64_t gpus = base.cluster.gpus_per_node;
+  const std::int64_t of_stage = std::int64_t{plan.tp} * plan.cp;
   if (gpus % of_stage != 0) {
     return Error{fmt::format("a stage of the plan takes {} GPUs, which does not divide the {} GPUs of a node",
                              of_stage, gpus)};
   }
-  const std::int64_t replica = plan.parallel.pp * of_stage;
+  const std::int64_t replica = plan.pp * of_stage;
   const std::int32_t shortest = options.nodes_per_pipeline > 0
                                     ? options.nodes_per_pipeline
                                     : static_cast<std::int32_t>((replica + gpus - 1) / gpus);
-  if (shortest * gpus / of_stage > plan.model.layers) {
+  if (shortest * gpus / of_stage > base.model.layers) {
     return Error{
-        fmt::format("is {}, which makes more stages than the model's {} layers", shortest, plan.model.layers),
+        fmt::format("is {}, which makes more stages than the model's {} layers", shortest, base.model.layers),
         {.pointer = "/nodes_per_pipeline"}};
   }
   return shortest;
@@ -207,7 +208,7 @@ std::vector<std::string> oobleck_warnings(const JobModel& job, const std::string
 }
 
 Result<std::unique_ptr<PreparedPolicy>> prepare_oobleck(const OobleckOptions& options, const JobModel& job) {
-  GOODPUT_TRY(const std::int32_t shortest, shortest_pipeline(options, job.plan()));
+  GOODPUT_TRY(const std::int32_t shortest, shortest_pipeline(options, job.plan().parallel, job.plan()));
   auto speed = std::make_unique<PipelineSpeed>(job, shortest, options.restart.step);
   const PipelineSpeed& pipelines = *speed;
   const PipelineLayouts& layouts = pipelines.layouts();
@@ -220,11 +221,20 @@ Result<std::unique_ptr<PreparedPolicy>> prepare_oobleck(const OobleckOptions& op
       });
 }
 
+Result<PlanLimits> oobleck_limits(const OobleckOptions& options, const TrainingPlan& base) {
+  return PlanLimits{.check = [&options, &base](const ParallelPlan& plan) -> Status {
+    GOODPUT_TRY(const std::int32_t shortest, shortest_pipeline(options, plan, base));
+    const std::int64_t nodes = nodes_of(plan, base);
+    if (shortest <= nodes) return Ok{};
+    return no_pipeline(nodes, shortest);
+  }};
+}
+
 }  // namespace
 
 PolicyInfo policy_oobleck() {
   return {"oobleck", "forms new pipelines of unequal length from the surviving nodes",
-          [] { return policy_setup(OobleckOptions{}, prepare_oobleck); }};
+          [] { return policy_setup(OobleckOptions{}, prepare_oobleck, oobleck_limits); }};
 }
 
 }  // namespace goodput

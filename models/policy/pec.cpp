@@ -246,12 +246,18 @@ Result<std::unique_ptr<PreparedPolicy>> prepare_pec(const PecOptions& options, c
       });
 }
 
+Result<PlanLimits> pec_limits(const PecOptions& options, const TrainingPlan& base) {
+  GOODPUT_TRY(PlanLimits limits, limits_of_groups(options.groups, base, GroupStages::kOne));
+  GOODPUT_TRY_STATUS(check_experts(options, base.model.moe->experts));
+  return limits;
+}
+
 }  // namespace
 
 PolicyInfo policy_pec() {
   return {"pec",
           "like ds, with partial expert checkpoints (PEC) written in the background; reports lost tokens",
-          [] { return policy_setup(PecOptions{}, prepare_pec); }};
+          [] { return policy_setup(PecOptions{}, prepare_pec, pec_limits); }};
 }
 
 }  // namespace goodput

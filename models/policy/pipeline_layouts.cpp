@@ -87,6 +87,10 @@ std::vector<PipelineLayouts::Kind> PipelineLayouts::kinds_of(const std::vector<s
   return kinds;
 }
 
+Error no_pipeline(std::int64_t nodes, std::int32_t shortest) {
+  return Error{fmt::format("{} nodes cannot hold one pipeline, which takes at least {}", nodes, shortest)};
+}
+
 bool splits_experts_over_replicas(const ParallelPlan& plan) {
   return std::int64_t{plan.cp} * plan.tp % plan.expert_tp() != 0;
 }
@@ -151,7 +155,7 @@ Status PipelineLayouts::settle() {
 
 Result<PipelineLayout> PipelineLayouts::lay_out(std::int32_t nodes, double slowest) const {
   if (pipelines_of(nodes) == 0) {
-    return Error{fmt::format("{} nodes cannot hold one pipeline, which takes at least {}", nodes, shortest_)};
+    return no_pipeline(nodes, shortest_);
   }
   PipelineLayout layout;
   layout.lengths = lengths_of(nodes);

@@ -22,6 +22,9 @@ struct PipelineLayout {
   StepTime time{};                           // with the job's whole batch, split by the pipelines' speeds
 };
 
+// So few nodes cannot hold the shortest pipeline.
+[[nodiscard]] Error no_pipeline(std::int64_t nodes, std::int32_t shortest);
+
 // Whether the plan splits experts over GPUs of several replicas. Pipelines share no experts, so they split
 // them over tp GPUs instead.
 [[nodiscard]] bool splits_experts_over_replicas(const ParallelPlan& plan);

@@ -8,6 +8,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -15,9 +16,11 @@
 #include <vector>
 
 #include "models/job/job_model.h"
+#include "models/policy/plan_limits.h"
 #include "models/policy/policy_options.h"
 #include "sim/base/errors.h"
 #include "sim/base/tier.h"
+#include "sim/base/units.h"
 #include "sim/config/config.h"
 #include "sim/job/recovery_policy.h"
 
@@ -33,8 +36,9 @@ struct RunKey {
 // which any number of threads may start: memos of sim/base/shared_memo.h, and nothing else that changes.
 class PreparedPolicy {
  public:
-  explicit PreparedPolicy(Tier tier, std::vector<std::string> warnings = {}, bool fits = true)
-      : tier_(tier), warnings_(std::move(warnings)), fits_(fits) {}
+  explicit PreparedPolicy(Tier tier, std::vector<std::string> warnings = {}, bool fits = true,
+                          std::optional<SimDuration> step = {})
+      : tier_(tier), warnings_(std::move(warnings)), fits_(fits), step_(step) {}
   virtual ~PreparedPolicy() = default;
   PreparedPolicy(const PreparedPolicy&) = delete;
   PreparedPolicy& operator=(const PreparedPolicy&) = delete;
@@ -48,11 +52,14 @@ class PreparedPolicy {
   [[nodiscard]] const std::vector<std::string>& warnings() const { return warnings_; }
   // Into the memory of its GPUs. Else a warning says what does not.
   [[nodiscard]] bool fits() const { return fits_; }
+  // The first step on all nodes that the policy uses of the job's, all of them healthy. None: not known.
+  [[nodiscard]] std::optional<SimDuration> step() const { return step_; }
 
  private:
   Tier tier_;
   std::vector<std::string> warnings_;
   bool fits_;
+  std::optional<SimDuration> step_;
 };
 
 // A policy with its options, which does not know a job yet.
@@ -63,6 +70,13 @@ class PolicySetup {
   // The options: for reading, echoing and describing. They refer to this object.
   // By the default context none is idle for what stands elsewhere in a scenario.
   [[nodiscard]] virtual config::Fields fields(const PolicyContext& context) = 0;
+
+  // Which parallel plans the policy can run on their own nodes, with a fixed batch. `base` says model,
+  // machines and what no plan changes; the result refers to it, and to this object. Fails where the policy
+  // can run no plan of the model.
+  [[nodiscard]] virtual Result<PlanLimits> plan_limits(const TrainingPlan& /*base*/) const {
+    return PlanLimits{};
+  }
 
   // Fails where the options make no sense for this job, with a place that is a pointer from the options, in a
   // file of the plan's, or empty. `job` must outlive the result; this object need not.
@@ -91,11 +105,13 @@ struct PolicyInfo {
 // owns what is kept for all runs; the policies it returns may refer to that.
 template <typename StartRun>
 [[nodiscard]] std::unique_ptr<PreparedPolicy> prepared_policy(Tier tier, std::vector<std::string> warnings,
-                                                              StartRun starter, bool fits = true) {
+                                                              StartRun starter, bool fits = true,
+                                                              std::optional<SimDuration> step = {}) {
   class Prepared final : public PreparedPolicy {
    public:
-    Prepared(Tier tier, std::vector<std::string> warnings, StartRun starter, bool fits)
-        : PreparedPolicy(tier, std::move(warnings), fits), starter_(std::move(starter)) {}
+    Prepared(Tier tier, std::vector<std::string> warnings, StartRun starter, bool fits,
+             std::optional<SimDuration> step)
+        : PreparedPolicy(tier, std::move(warnings), fits, step), starter_(std::move(starter)) {}
     [[nodiscard]] std::unique_ptr<RecoveryPolicy> start_run(const RunKey& run) const override {
       if constexpr (requires { starter_(run); }) {
         return starter_(run);
@@ -107,25 +123,35 @@ template <typename StartRun>
    private:
     StartRun starter_;
   };
-  return std::make_unique<Prepared>(tier, std::move(warnings), std::move(starter), fits);
+  return std::make_unique<Prepared>(tier, std::move(warnings), std::move(starter), fits, step);
 }
 
 // What PolicySetup::prepare() returns, of these options and a job.
 template <typename Options>
 using PreparePolicy = Result<std::unique_ptr<PreparedPolicy>> (*)(const Options&, const JobModel&);
 
-// REQUIRES: config_fields(Options&) or config_fields(Options&, const PolicyContext&).
+// What PolicySetup::plan_limits() returns, of these options and a base plan.
 template <typename Options>
-[[nodiscard]] std::unique_ptr<PolicySetup> policy_setup(Options defaults, PreparePolicy<Options> maker) {
+using LimitPlans = Result<PlanLimits> (*)(const Options&, const TrainingPlan&);
+
+// `limits`: null for a policy that runs every plan. REQUIRES: config_fields(Options&) or
+// config_fields(Options&, const PolicyContext&).
+template <typename Options>
+[[nodiscard]] std::unique_ptr<PolicySetup> policy_setup(Options defaults, PreparePolicy<Options> maker,
+                                                        LimitPlans<Options> limits = nullptr) {
   class Setup final : public PolicySetup {
    public:
-    Setup(Options options, PreparePolicy<Options> maker) : options_(std::move(options)), maker_(maker) {}
+    Setup(Options options, PreparePolicy<Options> maker, LimitPlans<Options> limits)
+        : options_(std::move(options)), maker_(maker), limits_(limits) {}
     [[nodiscard]] config::Fields fields(const PolicyContext& context) override {
       if constexpr (requires { config_fields(options_, context); }) {
         return config_fields(options_, context);
       } else {
         return config_fields(options_);
       }
+    }
+    [[nodiscard]] Result<PlanLimits> plan_limits(const TrainingPlan& base) const override {
+      return limits_ == nullptr ? PlanLimits{} : limits_(options_, base);
     }
     [[nodiscard]] Result<std::unique_ptr<PreparedPolicy>> prepare(const JobModel& job) const override {
       return maker_(options_, job);
@@ -134,8 +160,9 @@ template <typename Options>
    private:
     Options options_;
     PreparePolicy<Options> maker_;
+    LimitPlans<Options> limits_;
   };
-  return std::make_unique<Setup>(std::move(defaults), maker);
+  return std::make_unique<Setup>(std::move(defaults), maker, limits);
 }
 
 }  // namespace goodput

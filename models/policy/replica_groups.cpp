@@ -46,6 +46,43 @@ std::string memory_text(const auto& memory) {
   return fmt::format("{:.1f} of {:.1f} GiB", in_gib(needed(memory)), in_gib(memory.available));
 }
 
+Result<ReplicaGroupSize> replica_group(const ParallelPlan& plan, std::int32_t nodes, std::int64_t most_nodes,
+                                       const TrainingPlan& base) {
+  const std::int64_t per_node = base.cluster.gpus_per_node;
+  const std::int64_t together = gpus_of_replica(plan) * replicas_together(plan);
+  const std::int64_t least = nodes_filled_by(together, base);
+  const std::int64_t asked = nodes > 0 ? nodes : least;
+  if (asked % least != 0) {
+    return Error{
+        fmt::format("must be a multiple of {}, not {}, so that whole replicas of {} GPUs fill the nodes",
+                    least, nodes, together),
+        {.pointer = "/nodes_per_replica"}};
+  }
+  if (nodes > most_nodes) {
+    return Error{fmt::format("is {}, but the job has only {} nodes", nodes, most_nodes),
+                 {.pointer = "/nodes_per_replica"}};
+  }
+  if (asked > most_nodes) {
+    return Error{fmt::format("are too few: {} nodes cannot hold one replica group, which takes {} nodes",
+                             most_nodes, asked)};
+  }
+  return ReplicaGroupSize{static_cast<std::int32_t>(asked),
+                          static_cast<std::int32_t>(asked * per_node / gpus_of_replica(plan))};
+}
+
+// The plan in so many groups: ZeRO shards within each, or within parts of it as the plan's own instances do.
+ParallelPlan in_groups(const ParallelPlan& base, const ReplicaGroupSize& group, std::int64_t groups,
+                       const StepBatch& batch) {
+  const std::int32_t together = base.dp / base.sharding_instances();  // replicas of an instance of the plan
+  const std::int64_t replicas = groups * group.replicas;
+  ParallelPlan plan = base;
+  plan.dp = static_cast<std::int32_t>(replicas);
+  plan.zero_instances =
+      group.replicas % together == 0 ? plan.dp / together : static_cast<std::int32_t>(groups);
+  plan.global_batch = replicas * plan.micro_batch * batch.micro_batches(replicas);
+  return plan;
+}
+
 // `nodes` ascend.
 bool holds(const std::vector<NodeId>& nodes, NodeId node) {
   return std::binary_search(nodes.begin(), nodes.end(), node);
@@ -57,28 +94,24 @@ bool holds_any(const std::vector<NodeId>& nodes, const std::vector<NodeId>& want
 }  // namespace
 
 Result<ReplicaGroupSize> replica_group(const JobModel& job, std::int32_t nodes) {
-  const ParallelPlan& plan = job.plan().parallel;
-  const std::int64_t per_node = job.plan().cluster.gpus_per_node;
-  const std::int64_t together = gpus_of_replica(plan) * replicas_together(plan);
-  const std::int64_t least = std::lcm(together, per_node) / per_node;
-  const std::int64_t asked = nodes > 0 ? nodes : least;
-  if (asked % least != 0) {
-    return Error{
-        fmt::format("must be a multiple of {}, not {}, so that whole replicas of {} GPUs fill the nodes",
-                    least, nodes, together),
-        {.pointer = "/nodes_per_replica"}};
-  }
-  if (nodes > job.most_nodes()) {
-    return Error{fmt::format("is {}, but the job has only {} nodes", nodes, job.most_nodes()),
-                 {.pointer = "/nodes_per_replica"}};
-  }
-  if (asked > job.most_nodes()) {
-    return job.error_of_nodes(
-        fmt::format("are too few: {} nodes cannot hold one replica group, which takes {} nodes",
-                    job.most_nodes(), asked));
-  }
-  return ReplicaGroupSize{static_cast<std::int32_t>(asked),
-                          static_cast<std::int32_t>(asked * per_node / gpus_of_replica(plan))};
+  Result<ReplicaGroupSize> group = replica_group(job.plan().parallel, nodes, job.most_nodes(), job.plan());
+  const bool is_of_nodes = !group && group.error().where.pointer.empty();
+  return is_of_nodes ? job.error_of_nodes(group.error().what) : std::move(group);
+}
+
+PlanLimits limits_of_replica_groups(std::int32_t nodes, const TrainingPlan& base) {
+  return {.check = [nodes, &base](const ParallelPlan& plan) -> Status {
+            const auto group = replica_group(plan, nodes, nodes_of(plan, base), base);
+            return group ? Status(Ok{}) : Status(group.error());
+          },
+          .placed =
+              [nodes, &base](const ParallelPlan& plan) {
+                const std::int64_t all = nodes_of(plan, base);
+                const auto group = replica_group(plan, nodes, all, base);
+                GOODPUT_CHECK(group.has_value(), "a plan that passed the check has replica groups");
+                const StepBatch batch(plan, BatchRule::kFixed);
+                return PlacedPlan{in_groups(plan, *group, all / group->nodes, batch)};
+              }};
 }
 
 std::int32_t ReplicaGroupSpeed::whole(std::int32_t nodes) const {
@@ -95,14 +128,7 @@ std::int32_t ReplicaGroupSpeed::usable(std::int32_t nodes) const {
 }
 
 ParallelPlan ReplicaGroupSpeed::plan_of(std::int32_t groups) const {
-  const ParallelPlan& base = job_->plan().parallel;
-  const std::int32_t together = base.dp / base.sharding_instances();  // replicas of an instance of the plan
-  const std::int64_t replicas = std::int64_t{groups} * group_.replicas;
-  ParallelPlan plan = base;
-  plan.dp = static_cast<std::int32_t>(replicas);
-  plan.zero_instances = group_.replicas % together == 0 ? plan.dp / together : groups;
-  plan.global_batch = replicas * plan.micro_batch * job_->steps().batch().micro_batches(replicas);
-  return plan;
+  return in_groups(job_->plan().parallel, group_, groups, job_->steps().batch());
 }
 
 Result<StepTime> ReplicaGroupSpeed::compute(std::int32_t nodes, std::int64_t /*step*/, double slowest) const {

@@ -13,6 +13,7 @@
 #include "models/job/training_speed.h"
 #include "models/migration/expert_migration.h"
 #include "models/policy/node_choice.h"
+#include "models/policy/plan_limits.h"
 #include "models/policy/regrouping.h"
 #include "models/policy/restart_options.h"
 
@@ -26,6 +27,9 @@ struct ReplicaGroupSize {
 // The smallest that whole nodes hold, or of so many nodes where that is not 0. Fails, with a pointer to the
 // option nodes_per_replica, where whole replicas do not fill them.
 [[nodiscard]] Result<ReplicaGroupSize> replica_group(const JobModel& job, std::int32_t nodes);
+
+// The plans that have such groups on their own nodes.
+[[nodiscard]] PlanLimits limits_of_replica_groups(std::int32_t nodes, const TrainingPlan& base);
 
 // How fast a job trains in replica groups: nodes that hold whole replicas of the plan, and over which ZeRO
 // shards. A group can go without any other; what that costs in memory and time is in the numbers.
@@ -43,8 +47,7 @@ class ReplicaGroupSpeed final : public TrainingSpeed {
   [[nodiscard]] bool follows_routing() const override { return false; }
 
   [[nodiscard]] const ReplicaGroupSize& group() const { return group_; }
-  // The plan of so many groups: ZeRO shards within each, or within parts of it as the plan's own instances
-  // do.
+  // The plan of so many groups.
   [[nodiscard]] ParallelPlan plan_of(std::int32_t groups) const;
 
  private:

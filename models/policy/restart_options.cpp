@@ -12,8 +12,13 @@
 namespace goodput {
 namespace {
 
+// Whether a job with the plan's own replicas dispatches tokens in groups of GPUs that hold whole experts.
+bool has_groups(const TrainingPlan& base, const ParallelPlan& plan) {
+  return base.model.moe && plan.pp == 1;
+}
+
 bool has_groups(const JobModel& job) {
-  return job.has_experts() && job.plan().parallel.pp == 1;
+  return has_groups(job.plan(), job.plan().parallel);
 }
 
 // On all nodes.
@@ -101,6 +106,7 @@ Result<RestartJob> restart_job(const JobModel& job, const RestartOptions& option
   GOODPUT_TRY(const StepTime step, timed);
   RestartJob restarts{&job, options, std::move(speed)};
   restarts.options.tier = lowest(options.tier, step.tier);
+  restarts.step = step.step;
   restarts.warnings = routing_warnings(job, restarts.speed->follows_routing());
   append(too_few_nodes_warnings(job, restarts.speed->least()), restarts.warnings);
   restarts.idle_nodes = idle_node_warnings(job, *restarts.speed);
@@ -113,6 +119,17 @@ Result<RestartJob> restart_job(const JobModel& job, const RestartOptions& option
   restarts.fits = misfits.empty();
   append(std::move(misfits), restarts.warnings);
   return restarts;
+}
+
+PlanLimits restart_limits(const TrainingPlan& base) {
+  if (!base.model.moe) return {};
+  return {.check = [&base](const ParallelPlan& plan) -> Status {
+            return has_groups(base, plan) ? check_groups(plan, {plan.ep}, base) : Ok{};
+          },
+          .placed =
+              [&base](const ParallelPlan& plan) {
+                return has_groups(base, plan) ? placed_in_groups(plan, {plan.ep}, base) : PlacedPlan{plan};
+              }};
 }
 
 }  // namespace goodput

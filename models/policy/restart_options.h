@@ -12,6 +12,7 @@
 #include "models/job/job_model.h"
 #include "models/job/training_speed.h"
 #include "models/policy/node_choice.h"
+#include "models/policy/plan_limits.h"
 #include "models/policy/policy_options.h"
 
 namespace goodput {
@@ -58,6 +59,7 @@ struct RestartJob {
   std::vector<std::string> warnings{};
   std::vector<std::string> idle_nodes{};  // warnings of nodes that the batch leaves idle
   bool fits = true;                       // into memory; else a warning says what does not
+  SimDuration step{};                     // the first, on all nodes that it uses
 };
 
 // Fails where the job does not fit its cluster, and where its steps cannot be timed. `job` must outlive it.
@@ -65,5 +67,11 @@ struct RestartJob {
                                              std::unique_ptr<TrainingSpeed> speed);
 // With the plan's own replicas.
 [[nodiscard]] Result<RestartJob> restart_job(const JobModel& job, const RestartOptions& options);
+// The plans of such a job.
+[[nodiscard]] PlanLimits restart_limits(const TrainingPlan& base);
+template <typename Options>
+[[nodiscard]] Result<PlanLimits> limits_of_replicas(const Options& /*options*/, const TrainingPlan& base) {
+  return restart_limits(base);
+}
 
 }  // namespace goodput

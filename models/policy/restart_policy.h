@@ -102,6 +102,7 @@ template <typename MakeParts>
                                                                 MakeParts make_parts) {
   const Tier tier = job.options.tier;
   const bool fits = job.fits;
+  const SimDuration step = job.step;
   warnings.insert(warnings.end(), job.warnings.begin(), job.warnings.end());
   warnings.insert(warnings.end(), job.idle_nodes.begin(), job.idle_nodes.end());
   return prepared_policy(
@@ -109,7 +110,7 @@ template <typename MakeParts>
       [job = std::move(job), make_parts = std::move(make_parts)]() -> std::unique_ptr<RecoveryPolicy> {
         return std::make_unique<RestartPolicy>(job, make_parts(job));
       },
-      fits);
+      fits, step);
 }
 
 }  // namespace goodput

@@ -138,4 +138,8 @@ Result<std::unique_ptr<PreparedPolicy>> prepare_shard_groups(const ShardGroupsOp
       });
 }
 
+Result<PlanLimits> shard_group_limits(const ShardGroupsOptions& options, const TrainingPlan& base) {
+  return limits_of_groups(options.groups, base, GroupStages::kOne);
+}
+
 }  // namespace goodput

@@ -19,5 +19,7 @@ struct ShardGroupsOptions {
 
 [[nodiscard]] Result<std::unique_ptr<PreparedPolicy>> prepare_shard_groups(const ShardGroupsOptions& options,
                                                                            const JobModel& job);
+[[nodiscard]] Result<PlanLimits> shard_group_limits(const ShardGroupsOptions& options,
+                                                    const TrainingPlan& base);
 
 }  // namespace goodput

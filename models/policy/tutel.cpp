@@ -4,8 +4,9 @@
 namespace goodput {
 
 PolicyInfo policy_tutel() {
-  return {"tutel", "Tutel: like DeepSpeed-MoE (ds), with faster MoE kernels",
-          [] { return policy_setup(with_tutel_kernels({}), prepare_expert_parallel); }};
+  return {"tutel", "Tutel: like DeepSpeed-MoE (ds), with faster MoE kernels", [] {
+            return policy_setup(with_tutel_kernels({}), prepare_expert_parallel, expert_parallel_limits);
+          }};
 }
 
 }  // namespace goodput

@@ -7,7 +7,7 @@ PolicyInfo policy_tutel_ft() {
   return {"tutel_ft", "Tutel that continues as long as every expert shard survives", [] {
             ShardGroupsOptions options;
             options.groups = with_tutel_kernels(options.groups);
-            return policy_setup(options, prepare_shard_groups);
+            return policy_setup(options, prepare_shard_groups, shard_group_limits);
           }};
 }
 
