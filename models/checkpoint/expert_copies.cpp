@@ -6,52 +6,68 @@
 namespace goodput {
 
 ExpertCopies::ExpertCopies(std::size_t layers, std::int32_t experts)
-    : memory_(layers, std::vector<std::int64_t>(index(experts), 0)), storage_(memory_) {}
+    : experts_(layers, std::vector<Expert>(index(experts))) {}
 
-void ExpertCopies::train(const ExpertTokens& tokens_a_step, std::int64_t steps) {
-  GOODPUT_CHECK(tokens_a_step.size() == memory_.size(), "token counts must cover every MoE layer");
-  for (std::size_t layer = 0; layer < memory_.size(); ++layer) {
-    for (std::size_t expert = 0; expert < memory_[layer].size(); ++expert) {
-      const std::int64_t tokens = tokens_a_step[layer][expert] * steps;
-      memory_[layer][expert] += tokens;
-      storage_[layer][expert] += tokens;
+void ExpertCopies::set_tokens(const ExpertTokens& tokens_a_step) {
+  GOODPUT_CHECK(tokens_a_step.size() == experts_.size(), "token counts must cover every MoE layer");
+  for (std::size_t layer = 0; layer < experts_.size(); ++layer) {
+    for (std::size_t i = 0; i < experts_[layer].size(); ++i) {
+      Expert& expert = experts_[layer][i];
+      expert.before = seen(expert);
+      expert.tokens_a_step = static_cast<Seen>(tokens_a_step[layer][i]);
     }
   }
+  pending_ = 0;
 }
 
 void ExpertCopies::save(std::int64_t checkpoint, const PecLevels& k, ExpertSelection selection,
                         std::int32_t ranks) {
-  if (memory_.empty()) return;
-  const SavedExperts persisted = select(storage_, k.persist, checkpoint, selection, ranks);
-  const SavedExperts copied = select(memory_, k.snapshot, checkpoint, selection, ranks);
-  for (std::size_t layer = 0; layer < memory_.size(); ++layer) {
-    for (const std::int32_t expert : copied[layer]) memory_[layer][index(expert)] = 0;
-    for (const std::int32_t expert : persisted[layer])
-      storage_[layer][index(expert)] = memory_[layer][index(expert)];
+  if (experts_.empty() || experts_.front().empty()) return;
+  if (selection == ExpertSelection::kSequential) return save_sequential(checkpoint, k);
+  const SavedExperts persisted = select_load_aware(&Expert::storage, k.persist, ranks);
+  const SavedExperts copied = select_load_aware(&Expert::memory, k.snapshot, ranks);
+  for (std::size_t layer = 0; layer < experts_.size(); ++layer) {
+    for (const std::int32_t i : copied[layer]) copy(experts_[layer][index(i)]);
+    for (const std::int32_t i : persisted[layer]) persist(experts_[layer][index(i)]);
+  }
+}
+
+void ExpertCopies::save_sequential(std::int64_t checkpoint, const PecLevels& k) {
+  for (std::size_t layer = 0; layer < experts_.size(); ++layer) {
+    std::vector<Expert>& experts = experts_[layer];
+    const auto count = static_cast<std::int32_t>(experts.size());
+    const auto each = [&](std::int32_t of_layer, auto act) {
+      const std::int32_t first = first_sequential(layer, count, of_layer, checkpoint);
+      for (std::int32_t i = 0; i < of_layer; ++i) act(experts[index((first + i) % count)]);
+    };
+    each(k.snapshot, [this](Expert& expert) { copy(expert); });
+    each(k.persist, [](Expert& expert) { persist(expert); });
   }
 }
 
 double ExpertCopies::recover(std::optional<std::int32_t> failed, std::int32_t ranks) {
   double lost = 0;
-  for (std::size_t layer = 0; layer < memory_.size(); ++layer) {
-    const auto experts = static_cast<std::int32_t>(memory_[layer].size());
-    for (std::int32_t expert = 0; expert < experts; ++expert) {
-      std::int64_t& in_memory = memory_[layer][index(expert)];
-      std::int64_t& in_storage = storage_[layer][index(expert)];
-      const bool is_from_storage = !failed || expert_owner(expert, experts, ranks) == *failed;
-      const std::int64_t tokens = is_from_storage ? in_storage : in_memory;
+  for (std::vector<Expert>& layer : experts_) {
+    const auto experts = static_cast<std::int32_t>(layer.size());
+    for (std::int32_t i = 0; i < experts; ++i) {
+      Expert& expert = layer[index(i)];
+      const bool is_from_storage = !failed || expert_owner(i, experts, ranks) == *failed;
+      const std::int64_t tokens = lacks(expert, is_from_storage ? expert.storage : expert.memory);
       lost += static_cast<double>(tokens);
-      in_storage -= tokens;
-      in_memory = 0;
+      expert.storage += static_cast<Seen>(tokens);  // what the expert has lost, its copy no longer lacks
+      expert.memory = seen(expert);
     }
   }
   return lost;
 }
 
-SavedExperts ExpertCopies::select(const ExpertTokens& unsaved, std::int32_t k, std::int64_t checkpoint,
-                                  ExpertSelection selection, std::int32_t ranks) {
-  if (selection == ExpertSelection::kLoadAware) return select_load_aware(unsaved, k, ranks);
-  return select_sequential(unsaved.size(), static_cast<std::int32_t>(unsaved.front().size()), k, checkpoint);
+SavedExperts ExpertCopies::select_load_aware(Seen Expert::*held, std::int32_t k, std::int32_t ranks) const {
+  ExpertTokens unsaved;
+  for (const std::vector<Expert>& layer : experts_) {
+    unsaved.emplace_back();
+    for (const Expert& expert : layer) unsaved.back().push_back(lacks(expert, expert.*held));
+  }
+  return goodput::select_load_aware(unsaved, k, ranks);
 }
 
 }  // namespace goodput

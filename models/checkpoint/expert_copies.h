@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <vector>
 
 #include "models/checkpoint/partial_checkpoint.h"
 #include "models/shape/expert_tokens.h"
@@ -26,8 +27,11 @@ class ExpertCopies {
   // At first copies lack nothing: the state before the first step is known.
   ExpertCopies(std::size_t layers, std::int32_t experts);
 
-  // REQUIRES: as many layers and experts; no copy ever lacks more than 2^62 tokens.
-  void train(const ExpertTokens& tokens_a_step, std::int64_t steps);
+  // What experts see in every step from now on; at first nothing. REQUIRES: as many layers and experts; no
+  // copy ever lacks more than 2^62 tokens.
+  void set_tokens(const ExpertTokens& tokens_a_step);
+  // Takes the same time for any number of experts.
+  void train(std::int64_t steps) { pending_ += steps; }
 
   // Copies k.snapshot experts of every layer to memory and k.persist from memory, which may be older than
   // this checkpoint, to storage.
@@ -38,12 +42,28 @@ class ExpertCopies {
   double recover(std::optional<std::int32_t> failed, std::int32_t ranks);
 
  private:
-  [[nodiscard]] static SavedExperts select(const ExpertTokens& unsaved, std::int32_t k,
-                                           std::int64_t checkpoint, ExpertSelection selection,
-                                           std::int32_t ranks);
+  // Tokens that an expert has seen, or that a copy has, modulo 2^64: only differences count.
+  using Seen = std::uint64_t;
+  struct Expert {
+    Seen tokens_a_step = 0;
+    Seen before = 0;   // the steps that are pending
+    Seen memory = 0;   // of the copy there
+    Seen storage = 0;  // at most as many: it is filled from memory
+  };
 
-  ExpertTokens memory_;   // that the copies there lack
-  ExpertTokens storage_;  // at least as many: it is filled from memory
+  [[nodiscard]] Seen seen(const Expert& expert) const {
+    return expert.before + expert.tokens_a_step * static_cast<Seen>(pending_);
+  }
+  [[nodiscard]] std::int64_t lacks(const Expert& expert, Seen copy) const {
+    return static_cast<std::int64_t>(seen(expert) - copy);
+  }
+  void copy(Expert& expert) const { expert.memory = seen(expert); }
+  static void persist(Expert& expert) { expert.storage = expert.memory; }
+  void save_sequential(std::int64_t checkpoint, const PecLevels& k);
+  [[nodiscard]] SavedExperts select_load_aware(Seen Expert::*held, std::int32_t k, std::int32_t ranks) const;
+
+  std::vector<std::vector<Expert>> experts_;  // by layer
+  std::int64_t pending_ = 0;                  // steps with the same tokens_a_step
 };
 
 }  // namespace goodput

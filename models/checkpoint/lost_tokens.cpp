@@ -89,6 +89,7 @@ PecLoss replay_losses(const ExpertTokens& tokens, const PecSchedule& schedule,
   const auto experts = static_cast<std::int32_t>(tokens.empty() ? 0 : tokens.front().size());
   PecSchedule now = schedule;  // K grows
   ExpertCopies copies(tokens.size(), experts);
+  copies.set_tokens(tokens);
   PecLoss loss;
   std::int64_t step = 0;
   double lost = 0;
@@ -97,7 +98,7 @@ PecLoss replay_losses(const ExpertTokens& tokens, const PecSchedule& schedule,
     const std::int64_t lag = now.persist_lag ? now.persist_lag(now.k) : 0;
     while (step + now.interval + lag <= fault.step) {
       step += now.interval;
-      copies.train(tokens, now.interval);
+      copies.train(now.interval);
       copies.save(step / now.interval, now.k, now.selection, now.ranks);
     }
     const double at_fault = copies.recover(fault.rank, now.ranks);

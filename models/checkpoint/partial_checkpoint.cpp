@@ -61,15 +61,20 @@ std::int32_t expert_owner(std::int32_t expert, std::int32_t experts, std::int32_
   return static_cast<std::int32_t>(std::int64_t{expert} * ranks / experts);
 }
 
+std::int32_t first_sequential(std::size_t layer, std::int32_t experts, std::int32_t k,
+                              std::int64_t checkpoint) {
+  const std::int64_t turn = checkpoint % experts * k % experts;
+  return static_cast<std::int32_t>((turn + static_cast<std::int64_t>(layer)) % experts);
+}
+
 SavedExperts select_sequential(std::size_t layers, std::int32_t experts, std::int32_t k,
                                std::int64_t checkpoint) {
   GOODPUT_CHECK(k >= 0 && k <= experts && checkpoint >= 0,
                 "K must be from 0 to the number of experts in a layer");
   SavedExperts saved(layers);
   if (experts == 0) return saved;
-  const std::int64_t turn = checkpoint % experts * k % experts;
   for (std::size_t layer = 0; layer < layers; ++layer) {
-    const std::int64_t first = turn + static_cast<std::int64_t>(layer);
+    const std::int64_t first = first_sequential(layer, experts, k, checkpoint);
     for (std::int32_t i = 0; i < k; ++i)
       saved[layer].push_back(static_cast<std::int32_t>((first + i) % experts));
   }

@@ -30,8 +30,11 @@ inline constexpr std::string_view kExpertSelectionNames[] = {"sequential", "load
 // some hold none.
 [[nodiscard]] std::int32_t expert_owner(std::int32_t expert, std::int32_t experts, std::int32_t ranks);
 
-// Checkpoint number j saves the experts (j*k + layer + 0..k-1) mod experts of each layer.
-// REQUIRES: 0 <= k <= experts, checkpoint >= 0.
+// Checkpoint number j saves the experts (j*k + layer + 0..k-1) mod experts of each layer; this is the first.
+// REQUIRES: 0 <= k <= experts, experts > 0, checkpoint >= 0.
+[[nodiscard]] std::int32_t first_sequential(std::size_t layer, std::int32_t experts, std::int32_t k,
+                                            std::int64_t checkpoint);
+// All of them. REQUIRES: 0 <= k <= experts, checkpoint >= 0.
 [[nodiscard]] SavedExperts select_sequential(std::size_t layers, std::int32_t experts, std::int32_t k,
                                              std::int64_t checkpoint);
 // After so many checkpoints the same experts are saved again: experts / gcd(experts, k); 1 without experts.

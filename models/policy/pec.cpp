@@ -173,6 +173,7 @@ class PartialCheckpoints final : public CheckpointStore {
       if (full > step) break;  // it did not come to an end
       replay_partial(full);
       copies_ = ExpertCopies(job_->modules().expert_layers.size(), job_->modules().experts);
+      window_.reset();
       replayed_ = full;
     }
     replay_partial(step);
@@ -194,7 +195,8 @@ class PartialCheckpoints final : public CheckpointStore {
       replayed_ = first - saving.interval;
     }
     for (std::int64_t at = first; at <= last; at += saving.interval) {
-      copies_.train(tokens_at(replayed_), at - replayed_);
+      route(replayed_);
+      copies_.train(at - replayed_);
       copies_.save(at / saving.interval, options_->k, options_->selection, saving.ranks);
       replayed_ = at;
     }
@@ -207,12 +209,16 @@ class PartialCheckpoints final : public CheckpointStore {
            rotation_length(experts, options_->k.persist) + 1;
   }
 
-  // By layer and expert; layers of multi-token prediction do as the last of the others.
-  [[nodiscard]] ExpertTokens tokens_at(std::int64_t step) const {
+  // Tells the copies how many tokens experts get in that step, by layer and expert; layers of multi-token
+  // prediction do as the last of the others.
+  void route(std::int64_t step) {
     const JobRouting& routing = job_->routing();
-    ExpertTokens tokens = scaled_loads(routing.loads(routing.window_at(step)), tokens_of_step());
+    const std::size_t window = routing.window_at(step);
+    if (window_ == window) return;
+    ExpertTokens tokens = scaled_loads(routing.loads(window), tokens_of_step());
     while (tokens.size() < job_->modules().expert_layers.size()) tokens.push_back(tokens.back());
-    return tokens;
+    copies_.set_tokens(tokens);
+    window_ = window;
   }
 
   // That go to the experts of a layer, top_k times each. Of the plan's batch: PLT is a ratio.
@@ -227,6 +233,7 @@ class PartialCheckpoints final : public CheckpointStore {
   const PartialSaves* saves_;
   StorageCheckpoints whole_;
   ExpertCopies copies_;
+  std::optional<std::size_t> window_{};   // of the routing, that copies_ know of
   std::vector<Saving> saving_;            // since replayed_; `first_step` ascends
   std::vector<std::int64_t> full_saves_;  // planned restarts, since the last stop; ascending steps
   std::int64_t replayed_ = 0;             // steps that copies_ knows of
