@@ -79,8 +79,9 @@ class ChoiceLister {
     const ModelShape& model = base_.model;
     return divisors(base_.cluster.gpus_per_node, [&](std::int64_t tp) {
       const bool has_heads = model.latent || model.kv_heads % tp == 0 || tp % model.kv_heads == 0;
-      const bool cuts_experts = !model.moe || cuts_experts_apart() || model.moe->expert_ffn % tp == 0;
-      return has_heads && cuts_experts && model.heads % tp == 0 && model.hidden % tp == 0 &&
+      const bool has_experts =
+          cuts_experts_apart() || can_cut_experts(tp) || base_.parallel.sequence_parallel;
+      return has_heads && has_experts && model.heads % tp == 0 && model.hidden % tp == 0 &&
              model.ffn % tp == 0;
     });
   }
@@ -152,10 +153,21 @@ class ChoiceLister {
   [[nodiscard]] Sizes expert_tensor_sizes() const {
     if (!space_.etp.empty()) return ascending(space_.etp);
     const std::int32_t etp = base_.parallel.etp;
+    if (etp == 0) return cut_or_whole();
     const std::int64_t ranks = std::int64_t{choice_.dp} * choice_.cp * choice_.tp;
     const bool have_own_tokens = choice_.tp == 1 || base_.parallel.sequence_parallel;
-    const bool suits = etp == 0 || etp == choice_.tp || (ranks % etp == 0 && have_own_tokens);
+    const bool suits = etp == choice_.tp || (ranks % etp == 0 && have_own_tokens);
     return suits ? Sizes{etp} : Sizes{};
+  }
+  // Experts over the tp GPUs, or whole ones on each.
+  [[nodiscard]] Sizes cut_or_whole() const {
+    Sizes sizes;
+    if (can_cut_experts(choice_.tp)) sizes.push_back(0);
+    if (base_.model.moe && choice_.tp > 1 && base_.parallel.sequence_parallel) sizes.push_back(1);
+    return sizes;
+  }
+  [[nodiscard]] bool can_cut_experts(std::int64_t tp) const {
+    return !base_.model.moe || base_.model.moe->expert_ffn % tp == 0;
   }
   [[nodiscard]] Sizes expert_sizes() const {
     if (!space_.ep.empty()) return ascending(space_.ep);

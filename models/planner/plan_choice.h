@@ -44,7 +44,7 @@ struct PlanChoices {
 //   cp           powers of two that leave a GPU kShortestPart tokens of a sequence
 //   pp, dp       what is left of the GPUs, up to a layer a stage; dp divides the global batch
 //   ep           divides the experts and dp x cp x tp / etp
-//   etp          as in the base plan
+//   etp          as in the base plan; if that leaves it open: tp, and 1 with sequence parallelism
 //   micro_batch  divides what a replica has of the batch, up to kLongestMicroBatch tokens a GPU
 //   schedule     1f1b and zb-h1; interleaved with several chunks; dualpipe where experts are on several GPUs;
 //                each where it takes the stages and the micro-batches. Without a pipeline: 1f1b. gpipe, zb-v,

@@ -3,14 +3,17 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <limits>
 #include <memory>
 #include <mutex>
+#include <optional>
+#include <set>
 #include <span>
-#include <tuple>
 #include <utility>
 
 #include "models/cost/cost_models.h"
+#include "models/planner/gate_standing.h"
 #include "models/planner/plan_choice.h"
 #include "models/planner/plan_screen.h"
 #include "models/planner/plan_timer.h"
@@ -36,10 +39,24 @@ struct Screened {
   FrameKey frame{};
 };
 
-struct Timed {
-  std::size_t choice = 0;
-  SimDuration step{};
+// One of the gates, or what keeps the best of all plans.
+struct Keeper {
+  const PlanLimits* limits = nullptr;  // null: of all plans, each of which is a kind
+  std::vector<GateStanding> standings{};
+  std::optional<TimedChoice> closest{};  // by memory
 };
+
+bool can_run(const PlanLimits& limits, const ParallelPlan& plan) {
+  return (!limits.etp || plan.expert_tp() == *limits.etp) && (!limits.check || limits.check(plan));
+}
+
+std::int64_t size_of(const PlanChoice& plan) {
+  return std::int64_t{plan.tp} * plan.pp * plan.cp;
+}
+
+GateStanding::Kind layout_of(const PlanChoice& plan) {
+  return {plan.tp, plan.pp, plan.cp, plan.schedule, std::min<std::int64_t>(plan.zero, 2)};
+}
 
 class PlanSearcher {
  public:
@@ -52,6 +69,9 @@ class PlanSearcher {
         options_(options),
         available_(available_memory(base)) {
     GOODPUT_CHECK(options.keep > 0, "a search must keep at least one plan");
+    keepers_.push_back({nullptr, {GateStanding(options.keep)}});
+    for (const PlanGate& gate : options.gates)
+      keepers_.push_back({&gate.limits, {GateStanding(gate.sizes), GateStanding(gate.layouts)}});
     reject(Rejection::kOtherGpus, choices.of_other_sizes);
     reject(Rejection::kBatch, choices.of_other_batches);
   }
@@ -76,6 +96,7 @@ class PlanSearcher {
 
   Status screen_all() {
     screened_.resize(choices_.size());
+    is_admitted_.resize(choices_.size() * keepers_.size());
     for (std::size_t begin = 0; begin < choices_.size(); begin += kBetweenLooks) {
       const std::size_t end = std::min(choices_.size(), begin + kBetweenLooks);
       parallel_pieces(options_.jobs, end - begin, kTakenAtOnce, [&](std::size_t first, std::size_t last) {
@@ -94,11 +115,11 @@ class PlanSearcher {
       else
         fitting_.push_back(i);
     }
-    find_closest();
     return Ok{};
   }
 
-  [[nodiscard]] Screened screen(std::size_t choice, const TrainingPlan& plan) {
+  // `plan` is as before afterwards.
+  [[nodiscard]] Screened screen(std::size_t choice, TrainingPlan& plan) {
     Screened screened;
     const auto broken = broken_rule(plan);
     if (!broken) {
@@ -107,11 +128,8 @@ class PlanSearcher {
     }
     screened.rejection = *broken;
     if (screened.rejection) return screened;
-    const PipelineSchedule& schedule =
-        schedules()[static_cast<std::size_t>(choices_[choice].schedule)].schedule;
-    const MemoryReport memory = estimate_memory(plan, schedule, {}, timer_.profile(plan).peaks);
-    screened.memory = memory.stages[memory.fullest].total();
-    if (screened.memory > available_) {
+    screened.memory = memory_of(choice, plan, {});
+    if (!admit(choice, plan, screened.memory)) {
       screened.rejection = Rejection::kMemory;
       return screened;
     }
@@ -119,6 +137,39 @@ class PlanSearcher {
     screened.frame = timer_.frame_of(plan);
     if (!screened.estimate.can_be_timed) screened.rejection = Rejection::kTime;
     return screened;
+  }
+
+  [[nodiscard]] Bytes memory_of(std::size_t choice, const TrainingPlan& plan, ExpertSlots slots) {
+    const PipelineSchedule& schedule =
+        schedules()[static_cast<std::size_t>(choices_[choice].schedule)].schedule;
+    const MemoryReport memory = estimate_memory(plan, schedule, slots, timer_.profile(plan).peaks);
+    return memory.stages[memory.fullest].total();
+  }
+
+  // Whether any keeper admits the plan, which needs so much memory as it is.
+  [[nodiscard]] bool admit(std::size_t choice, TrainingPlan& plan, Bytes memory) {
+    bool is_any = false;
+    for (std::size_t i = 0; i < keepers_.size(); ++i) {
+      const PlanLimits* const limits = keepers_[i].limits;
+      if (limits != nullptr && !can_run(*limits, plan.parallel)) continue;
+      Bytes needed = memory;
+      if (limits != nullptr && limits->placed) {
+        PlacedPlan placed = limits->placed(plan.parallel);
+        std::swap(plan.parallel, placed.parallel);
+        needed = memory_of(choice, plan, placed.slots);
+        std::swap(plan.parallel, placed.parallel);
+      }
+      const bool fits = needed <= available_;
+      is_admitted_[choice * keepers_.size() + i] = fits ? 1 : 0;
+      if (!fits) note_misfit(keepers_[i], {{}, needed, choice});
+      is_any = is_any || fits;
+    }
+    return is_any;
+  }
+
+  void note_misfit(Keeper& keeper, const TimedChoice& misfit) {
+    const std::scoped_lock lock(noting_);
+    keeper.closest = keeper.closest ? std::min(*keeper.closest, misfit) : misfit;
   }
 
   // The error of the first choice that has one.
@@ -129,14 +180,24 @@ class PlanSearcher {
     error_of_ = choice;
   }
 
-  void find_closest() {
-    std::optional<std::size_t> closest;
-    for (std::size_t i = 0; i < choices_.size(); ++i) {
-      if (screened_[i].rejection != Rejection::kMemory) continue;
-      if (!closest || screened_[i].memory < screened_[*closest].memory) closest = i;
+  // By standing.
+  [[nodiscard]] std::array<GateStanding::Kind, 2> kinds(const Keeper& keeper, std::size_t choice) const {
+    if (keeper.limits == nullptr) return {GateStanding::Kind{static_cast<std::int64_t>(choice)}};
+    return {GateStanding::Kind{size_of(choices_[choice])}, layout_of(choices_[choice])};
+  }
+
+  // Whether some keeper may keep the choice.
+  [[nodiscard]] bool may_matter(std::size_t choice) const {
+    if (!options_.prunes) return true;
+    const double at_least = screened_[choice].estimate.at_least_ns;
+    for (std::size_t i = 0; i < keepers_.size(); ++i) {
+      if (is_admitted_[choice * keepers_.size() + i] == 0) continue;
+      const auto kinds = this->kinds(keepers_[i], choice);
+      for (std::size_t k = 0; k < keepers_[i].standings.size(); ++k) {
+        if (keepers_[i].standings[k].may_keep(kinds[k], at_least)) return true;
+      }
     }
-    if (closest)
-      result_.closest = MisfitPlan{maker_.plan(choices_[*closest]), screened_[*closest].memory, available_};
+    return false;
   }
 
   // In waves of plans that look best, whatever the number of threads.
@@ -144,21 +205,19 @@ class PlanSearcher {
     const auto at_least = [&](std::size_t choice) { return screened_[choice].estimate.at_least_ns; };
     std::stable_sort(fitting_.begin(), fitting_.end(),
                      [&](std::size_t a, std::size_t b) { return at_least(a) < at_least(b); });
+    std::size_t size = options_.prunes ? std::max(kFirstWave, 2 * options_.keep) : fitting_.size();
     std::size_t done = 0;
-    std::size_t wave = options_.prunes ? std::max(kFirstWave, 2 * options_.keep) : fitting_.size();
-    for (; done < fitting_.size(); wave *= 2) {
-      if (timed_.size() >= options_.keep && options_.prunes) {
-        keep_best();
-        const auto slowest = static_cast<double>(timed_.back().step.count());
-        if (at_least(fitting_[done]) > slowest) break;
+    for (; done < fitting_.size(); size *= 2) {
+      std::vector<std::size_t> wave;
+      for (; done < fitting_.size() && wave.size() < size; ++done) {
+        if (may_matter(fitting_[done]))
+          wave.push_back(fitting_[done]);
+        else
+          ++result_.pruned;
       }
-      const std::size_t end = std::min(fitting_.size(), done + wave);
-      time_all(std::span(fitting_).subspan(done, end - done));
-      done = end;
+      time_all(wave);
       show_progress((choices_.size() + choices_.size() * done / fitting_.size()) / 2);
     }
-    result_.pruned = static_cast<std::int64_t>(fitting_.size() - done);
-    keep_best();
   }
 
   // Plans of one frame together.
@@ -183,8 +242,7 @@ class PlanSearcher {
     for (std::size_t i = 0; i < groups.size(); ++i) {
       for (std::size_t k = 0; k < groups[i].size(); ++k) {
         if (times[i][k]) {
-          timed_.push_back({groups[i][k], *times[i][k]});
-          ++result_.timed;
+          note_time(groups[i][k], *times[i][k]);
         } else {
           reject(Rejection::kTime, 1);
         }
@@ -192,25 +250,46 @@ class PlanSearcher {
     }
   }
 
-  void keep_best() {
-    const auto key = [this](const Timed& timed) {
-      return std::tuple(timed.step, screened_[timed.choice].memory, timed.choice);
-    };
-    std::sort(timed_.begin(), timed_.end(), [&](const Timed& a, const Timed& b) { return key(a) < key(b); });
-    if (timed_.size() > options_.keep) timed_.resize(options_.keep);
+  void note_time(std::size_t choice, SimDuration step) {
+    ++result_.timed;
+    for (std::size_t i = 0; i < keepers_.size(); ++i) {
+      if (is_admitted_[choice * keepers_.size() + i] == 0) continue;
+      const auto kinds = this->kinds(keepers_[i], choice);
+      for (std::size_t k = 0; k < keepers_[i].standings.size(); ++k)
+        keepers_[i].standings[k].add(kinds[k], {step, screened_[choice].memory, choice});
+    }
   }
 
   void rank() {
-    for (const Timed& timed : timed_) {
-      RankedPlan ranked;
-      ranked.parallel = maker_.plan(choices_[timed.choice]);
-      ranked.step = timed.step;
-      ranked.mfu = model_flops_utilization(base_, ranked.parallel, timed.step);
-      ranked.memory = screened_[timed.choice].memory;
-      ranked.available = available_;
-      ranked.tier = screened_[timed.choice].estimate.tier;
-      result_.best.push_back(std::move(ranked));
+    for (const Keeper& keeper : keepers_) {
+      AdmittedPlans admitted;
+      std::set<TimedChoice> kept;
+      for (const GateStanding& standing : keeper.standings) {
+        for (const TimedChoice& timed : standing.best()) kept.insert(timed);
+      }
+      for (const TimedChoice& timed : kept) admitted.best.push_back(ranked(timed));
+      if (keeper.closest) {
+        const auto& [step, memory, choice] = *keeper.closest;
+        admitted.closest = MisfitPlan{maker_.plan(choices_[choice]), memory, available_};
+      }
+      if (keeper.limits != nullptr) {
+        result_.admitted.push_back(std::move(admitted));
+      } else {
+        result_.best = std::move(admitted.best);
+        result_.closest = std::move(admitted.closest);
+      }
     }
+  }
+
+  [[nodiscard]] RankedPlan ranked(const TimedChoice& timed) const {
+    RankedPlan ranked;
+    ranked.parallel = maker_.plan(choices_[timed.choice]);
+    ranked.step = timed.step;
+    ranked.mfu = model_flops_utilization(base_, ranked.parallel, timed.step);
+    ranked.memory = timed.memory;
+    ranked.available = available_;
+    ranked.tier = screened_[timed.choice].estimate.tier;
+    return ranked;
   }
 
   const TrainingPlan& base_;
@@ -221,7 +300,8 @@ class PlanSearcher {
   Bytes available_;
   std::vector<Screened> screened_;    // by choice
   std::vector<std::size_t> fitting_;  // of choices; most promising first
-  std::vector<Timed> timed_;
+  std::vector<Keeper> keepers_;
+  std::vector<std::uint8_t> is_admitted_;  // by choice and keeper
   std::mutex noting_;
   std::optional<Error> error_;
   std::size_t error_of_ = 0;  // choice

@@ -1,8 +1,8 @@
 // The fastest plans that fit: stage 1 of `goodput plan`.
 //
-// Every candidate (models/planner/plan_choice.h) passes three gates: the rules of plans, memory, and time
-// as `plan-step` finds it. What falls at the first two is counted by its reason. The rest is timed in the
-// order of a lower bound of its step, until no bound is below the slowest plan that is kept.
+// Candidates (models/planner/plan_choice.h) that break a rule of plans or do not fit into memory are counted
+// by the reason. The rest is timed, as `plan-step` does, in the order of a lower bound of the step, until no
+// bound is below the slowest plan that is kept. One search finds the best plans of any number of policies.
 #pragma once
 
 #include <cstddef>
@@ -15,6 +15,7 @@
 
 #include "models/plan/training_plan.h"
 #include "models/planner/plan_space.h"
+#include "models/policy/plan_limits.h"
 #include "sim/base/errors.h"
 #include "sim/base/tier.h"
 #include "sim/base/units.h"
@@ -37,8 +38,24 @@ struct MisfitPlan {
   Bytes available{};
 };
 
+// The plans that a policy can run, and what memory they need with it. Of these are kept: the fastest for each
+// size of replicas, and the fastest of each layout (tp, pp, cp, schedule, and ZeRO stage 0, 1, or more), for
+// policies whose own step times may rank plans in another order.
+struct PlanGate {
+  PlanLimits limits{};
+  std::size_t sizes = 3;    // the fastest of them
+  std::size_t layouts = 0;  // likewise
+};
+
+struct AdmittedPlans {
+  std::vector<RankedPlan> best;  // as in PlanSearch, of different kinds
+  std::optional<MisfitPlan>
+      closest;  // of those that the policy could run with more memory; none: there are none
+};
+
 struct PlanSearchOptions {
-  std::size_t keep = 10;
+  std::size_t keep = 10;  // of all plans, whoever can run them
+  std::vector<PlanGate> gates{};
   unsigned jobs = 1;
   std::uint64_t seed = 0;  // of the routing of tokens, where it is skewed
   bool prunes = true;
@@ -48,6 +65,7 @@ struct PlanSearchOptions {
 
 struct PlanSearch {
   std::vector<RankedPlan> best;                  // fastest first; among equals the one that needs less memory
+  std::vector<AdmittedPlans> admitted;           // by gate
   std::map<std::string, std::int64_t> rejected;  // reason: how many
   std::int64_t candidates = 0;                   // all: timed, pruned and rejected
   std::int64_t timed = 0;

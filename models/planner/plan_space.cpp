@@ -48,7 +48,7 @@ config::Fields config_fields(PlanSpace& space) {
       {"cp", Need::kOptional, sizes(space.cp), "context-parallel sizes to try"},
       {"ep", Need::kOptional, sizes(space.ep), "expert-parallel sizes to try"},
       {"etp", Need::kOptional, sizes(space.etp),
-       "expert tensor-parallel sizes to try (default: the base plan's)"},
+       "expert tensor-parallel sizes to try (default: the base plan's or the stack's; otherwise tp and 1)"},
       {"vpp", Need::kOptional, config::integers(space.vpp, 1, 10'000),
        "numbers of model chunks per stage to try"},
       {"zero", Need::kOptional, config::integers(space.zero, 0, 3), "values of zero to try, as in plans"},

@@ -131,6 +131,22 @@ TEST_CASE("plan choices: experts are shared out over what divides them and the r
   CHECK(values_chosen(choices_of(base, 8, plain_space()), &PlanChoice::ep) == std::vector{1, 2, 4});
 }
 
+TEST_CASE("plan choices: unless the base plan says otherwise, experts are cut up over tp GPUs, or whole") {
+  TrainingPlan base = small_plan();
+  base.model.moe = MoeShape{.experts = 16, .top_k = 2, .expert_ffn = 510};
+  base.parallel.global_batch = 64;
+  PlanSpace space = plain_space();
+  const auto etp_with = [&](std::int32_t tp, bool sequence_parallel) {
+    space.tp = {tp};
+    base.parallel.sequence_parallel = sequence_parallel;
+    return values_chosen(choices_of(base, 8, space), &PlanChoice::etp);
+  };
+  CHECK(etp_with(2, true) == std::vector{0, 1});
+  CHECK(etp_with(2, false) == std::vector{0});
+  CHECK(etp_with(1, true) == std::vector{0});  // the same
+  CHECK(etp_with(4, true) == std::vector{1});  // 4 does not divide 510
+}
+
 TEST_CASE("plan choices: with etp 1 experts are shared out over tensor-parallel GPUs too") {
   TrainingPlan base = small_plan();
   base.model.moe = MoeShape{.experts = 16, .top_k = 2, .expert_ffn = 512};
@@ -225,14 +241,14 @@ TEST_CASE("plan choices: what is left open breaks no rule of plans, and no two c
     CHECK(choices.of_other_sizes == 0);
     CHECK(choices.of_other_batches == 0);
     const PlanMaker maker(base, choices.choices);
-    std::set<std::tuple<int, int, int, int, int, int, int, int, int, int>> seen;
+    std::set<std::tuple<int, int, int, int, int, int, int, int, int, int, int>> seen;
     TrainingPlan plan = base;
     for (const PlanChoice& c : choices.choices) {
       plan.parallel = maker.plan(c);
       const Status fine = check_training_plan(plan);
       CHECK_MESSAGE(fine, (fine ? "" : fine.error().message()));
       CHECK(plan.parallel.gpus() == gpus);
-      CHECK(seen.insert({c.dp, c.pp, c.tp, c.cp, c.ep, c.vpp, c.micro_batch, c.zero,
+      CHECK(seen.insert({c.dp, c.pp, c.tp, c.cp, c.ep, c.etp, c.vpp, c.micro_batch, c.zero,
                          static_cast<int>(c.recompute), c.schedule})
                 .second);
     }

@@ -5,6 +5,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <map>
 #include <memory>
 #include <string>
 #include <tuple>
@@ -52,11 +53,13 @@ std::string line_of(const ParallelPlan& plan, SimDuration step, Bytes memory) {
                      step.count(), memory.value);
 }
 
-std::vector<std::string> lines_of(const PlanSearch& found) {
+std::vector<std::string> lines_of(const std::vector<RankedPlan>& best) {
   std::vector<std::string> lines;
-  for (const RankedPlan& ranked : found.best)
-    lines.push_back(line_of(ranked.parallel, ranked.step, ranked.memory));
+  for (const RankedPlan& ranked : best) lines.push_back(line_of(ranked.parallel, ranked.step, ranked.memory));
   return lines;
+}
+std::vector<std::string> lines_of(const PlanSearch& found) {
+  return lines_of(found.best);
 }
 
 // Every choice checked and built by itself.
@@ -84,6 +87,65 @@ std::vector<std::string> lines_one_by_one(const TrainingPlan& base, const PlanSp
   std::vector<std::string> lines;
   for (const auto& plan_line : fitting) {
     if (lines.size() < options.keep) lines.push_back(std::get<3>(plan_line));
+  }
+  return lines;
+}
+
+// A policy that runs plans without pipeline stages, one that runs any plan without its ZeRO, and one that
+// runs nothing.
+std::vector<PlanGate> some_gates() {
+  PlanLimits one_stage;
+  one_stage.check = [](const ParallelPlan& plan) -> Status {
+    return plan.pp == 1 ? Status(Ok{}) : Status(Error{"must be 1", {.pointer = "/parallel/pp"}});
+  };
+  PlanLimits unsharded;
+  unsharded.placed = [](const ParallelPlan& plan) {
+    PlacedPlan placed{plan};
+    placed.parallel.zero = 0;
+    return placed;
+  };
+  PlanLimits none;
+  none.check = [](const ParallelPlan&) -> Status { return Error{"runs nothing"}; };
+  return {{one_stage, 2, 0}, {unsharded, 0, 4}, {none, 3, 3}};
+}
+
+// Every choice by itself; the best of each kind that the gate asks for, in order.
+std::vector<std::string> kinds_one_by_one(const TrainingPlan& base, const PlanSpace& space,
+                                          const PlanGate& gate) {
+  const auto choices = list_choices(base, base.parallel.gpus(), space);
+  REQUIRE(choices);
+  const PlanMaker maker(base, choices->choices);
+  TrainingPlan plan = base;
+  const auto cost = make_cost_model(cost_inputs(plan));
+  REQUIRE(cost);
+  std::vector<std::tuple<SimDuration, Bytes, std::size_t, std::string>> kinds;  // by time, any kind
+  std::map<std::tuple<int, int, int, std::string, int>,
+           std::tuple<SimDuration, Bytes, std::size_t, std::string>>
+      best;
+  for (std::size_t i = 0; i < choices->choices.size(); ++i) {
+    plan.parallel = maker.plan(choices->choices[i]);
+    if (!check_training_plan(plan)) continue;
+    if (gate.limits.check && !gate.limits.check(plan.parallel)) continue;
+    TrainingPlan placed = plan;
+    if (gate.limits.placed) placed.parallel = gate.limits.placed(plan.parallel).parallel;
+    if (!estimate_memory(placed, **find_schedule(placed.parallel.schedule)).fits()) continue;
+    const MemoryReport memory = estimate_memory(plan, **find_schedule(plan.parallel.schedule));
+    const Bytes needed = memory.stages[memory.fullest].total();
+    const auto step = build_planned_step(plan, **cost, Granularity::kLayers, 7);
+    REQUIRE(step);
+    const ParallelPlan& parallel = plan.parallel;
+    std::tuple<int, int, int, std::string, int> key{parallel.tp * parallel.pp * parallel.cp, 0, 0, "", 0};
+    if (gate.layouts > 0)
+      key = {parallel.tp, parallel.pp, parallel.cp, parallel.schedule, std::min(parallel.zero, 2)};
+    const std::tuple timed{step_time(*step), needed, i, line_of(parallel, step_time(*step), needed)};
+    const auto [known, is_new] = best.emplace(key, timed);
+    if (!is_new) known->second = std::min(known->second, timed);
+  }
+  for (const auto& [key, timed] : best) kinds.push_back(timed);
+  std::sort(kinds.begin(), kinds.end());
+  std::vector<std::string> lines;
+  for (const auto& timed : kinds) {
+    if (lines.size() < std::max(gate.sizes, gate.layouts)) lines.push_back(std::get<3>(timed));
   }
   return lines;
 }
@@ -165,6 +227,56 @@ TEST_CASE("plan search: a plain loop over all choices finds the same") {
     CHECK(fmt::format("{}", fmt::join(lines_of(found), "\n")) ==
           fmt::format("{}", fmt::join(expected, "\n")));
   }
+}
+
+TEST_CASE("plan search: of each gate it keeps what a plain loop over the plans of that gate finds") {
+  for (std::uint64_t seed = 40; seed < 48; ++seed) {
+    CAPTURE(seed);
+    TrainingPlan base = random_plan(seed);
+    base.cluster.gpu.memory = Bytes{std::int64_t{4} << 30};
+    PlanSpace space;
+    space.schedules = {base.parallel.schedule, "1f1b"};
+    space.recompute = {base.parallel.recompute};
+    const std::vector<PlanGate> gates = some_gates();
+    PlanSearchOptions options{.keep = 3, .gates = gates, .jobs = 5, .seed = 7};
+    const PlanSearch found = search(base, base.parallel.gpus(), options, space);
+    REQUIRE(found.admitted.size() == gates.size());
+    CHECK(found.candidates == found.timed + found.pruned + count_rejected(found));
+    for (std::size_t i = 0; i < gates.size(); ++i) {
+      CAPTURE(i);
+      CHECK(fmt::format("{}", fmt::join(lines_of(found.admitted[i].best), "\n")) ==
+            fmt::format("{}", fmt::join(kinds_one_by_one(base, space, gates[i]), "\n")));
+    }
+    options.gates.clear();
+    CHECK(lines_of(search(base, base.parallel.gpus(), options, space)) == lines_of(found));
+    options.gates = gates;
+    options.prunes = false;
+    options.jobs = 1;
+    const PlanSearch unpruned = search(base, base.parallel.gpus(), options, space);
+    for (std::size_t i = 0; i < gates.size(); ++i)
+      CHECK(lines_of(unpruned.admitted[i].best) == lines_of(found.admitted[i].best));
+  }
+}
+
+TEST_CASE("plan search: a gate names the plan that comes closest to fitting as the policy places it") {
+  TrainingPlan base = searched_base();
+  PlanLimits doubled;  // a policy that needs the optimizer state on every GPU
+  doubled.placed = [](const ParallelPlan& plan) {
+    PlacedPlan placed{plan};
+    placed.parallel.zero = 0;
+    return placed;
+  };
+  PlanSpace space;
+  space.dp = {16};
+  space.zero = {1};
+  const Bytes sharded = search(base, 16, {}, space).best.front().memory;
+  base.cluster.gpu.memory = Bytes{sharded.value + 1'000'000};
+  const PlanSearch found = search(base, 16, {.gates = {{doubled}}}, space);
+  REQUIRE_FALSE(found.best.empty());
+  CHECK(found.admitted[0].best.empty());
+  REQUIRE(found.admitted[0].closest);
+  CHECK(found.admitted[0].closest->memory > found.admitted[0].closest->available);
+  CHECK(found.admitted[0].closest->available == base.cluster.gpu.memory);
 }
 
 TEST_CASE("plan search: where nothing fits there is no plan, but the one that comes closest") {
