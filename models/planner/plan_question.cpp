@@ -170,8 +170,9 @@ config::Fields config_fields(PlanQuestion& question) {
        config::object(without_rules([&parallel] { return settings_of_plan(parallel); })),
        "other settings of the parallel plan; same keys as `parallel` in plans"},
       {"plans", Need::kOptional, config::integer(question.plans, 1, 1000),
-       "number of parallel plans to simulate: the fastest ones, at most one for each number of GPUs per "
-       "replica"},
+       "number of parallel plans to simulate for each policy: its fastest ones, at most one for each number "
+       "of "
+       "GPUs per replica"},
       {"policies", Need::kOptional, policies_value(question.policies),
        "policies to compare, with their options (default: all that can run the model)"},
       {"spares", Need::kOptional, config::integers(question.spares, 0, kMostSpares),

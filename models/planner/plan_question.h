@@ -63,7 +63,7 @@ struct PlanQuestion {
   std::vector<ScenarioPolicy> policies{};  // none: all that can run the model
   std::vector<std::int32_t> spares{};      // nodes beyond those that train
   std::vector<double> intervals{};         // between checkpoints, as multiples of the optimal one
-  std::int64_t plans = 3;                  // that are simulated, the fastest of different replicas
+  std::int64_t plans = 3;                  // of each policy that are simulated: of different replicas
   std::int64_t max_trials = 1024;
   Tier tier = Tier::kAssumed;
   config::KeyNotes unused{};

@@ -132,13 +132,9 @@ class Choice:
         return mean_interval(differences)
 
 
-def rows_of(contenders):
-    """The choices of the contest, whether the result lists them as objects or as columns."""
-    if isinstance(contenders, list):
-        return contenders
-    columns = {key: values for key, values in contenders.items() if isinstance(values, list)}
-    if "parallel" not in columns:
-        sys.exit("the contenders of the result do not name their parallel plans")
+def rows_of(options):
+    """The choices of the contest that finished, from columns."""
+    columns = {key: values for key, values in options.items() if isinstance(values, list)}
     return [dict(zip(columns, values)) for values in zip(*columns.values())]
 
 
@@ -317,12 +313,12 @@ class Study:
         problems = []
         front = [Choice(row) for row in self.result["pareto"]]
         by_key = {}
-        for row in rows_of(self.result["contenders"]):
+        for row in rows_of(self.result["options"]):
             choice = Choice(row)
             by_key[choice.key()] = choice
             if row.get("nodes_held", self.train_nodes + choice.spares) != self.train_nodes + choice.spares:
                 problems.append(f"the contender {choice.text()} holds {row['nodes_held']} nodes")
-        left_out = self.result["contenders"].get("left_out", 0) if isinstance(self.result["contenders"], dict) else 0
+        left_out = self.result["options"]["left_out"]
         for one in [self.best, *front]:
             if one.key() not in by_key:
                 problems.append(f"an answer is not among the contenders: {one.text()}")

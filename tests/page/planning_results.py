@@ -89,7 +89,7 @@ def without_charts(simulate, plan, sweep):
     """The same results as programs wrote them before they held what charts are drawn of."""
     policies = {name: {key: value for key, value in policy.items() if key not in ("recorded_trial", "distribution")}
                 for name, policy in simulate["policies"].items()}
-    return [{**simulate, "policies": policies}, {key: value for key, value in plan.items() if key not in ("contenders", "one_factor")},
+    return [{**simulate, "policies": policies}, {key: value for key, value in plan.items() if key not in ("contenders", "options", "one_factor")},
             {key: value for key, value in sweep.items() if key != "outcomes"}]
 
 

@@ -68,7 +68,8 @@ constexpr QuestionOption kQuestionOptions[] = {
     {"--memory-margin", "SHARE", "Share of GPU memory that plans must leave free (default 10%)"},
     {"--spares", "LIST", "List of numbers of spare nodes to try (default 0,1,2,3,4,6,8)"},
     {"--plans", "N",
-     "Number of plans to simulate: the fastest ones whose replicas use different numbers of GPUs"},
+     "Number of plans to simulate for each policy: its fastest ones whose replicas use different numbers of "
+     "GPUs"},
     {"--max-trials", "N", "Maximum number of trials for choices that are hard to tell apart (default 1024)",
      "--most-trials"},
 };

@@ -21,24 +21,10 @@ struct MadeSetting {
   double losses = 0;                                           // of nodes, in a run
 };
 
-// The key of the policy's options that is wrong, if it is one.
-std::string refusal_of(const Error& error) {
-  return error.where.pointer.empty() ? error.what : error.where.pointer + " " + error.what;
-}
-
 class SettingMaker {
  public:
   SettingMaker(const PlanQuestion& question, const ContenderRules& rules)
       : question_(question), rules_(rules) {}
-
-  // What is read and timed once for all settings. For one thread.
-  [[nodiscard]] Result<std::unique_ptr<Setting>> read(const Entry& entry) const {
-    auto setting = std::make_unique<Setting>();
-    setting->choice = entry.choice;
-    GOODPUT_TRY(setting->scenario, question_scenario(question_, entry.choice, {}, rules_.most));
-    GOODPUT_TRY(setting->inputs, read_scenario_inputs(setting->scenario, rules_.seed, *rules_.shared));
-    return setting;
-  }
 
   [[nodiscard]] Result<MadeSetting> make(const Entry& entry, std::unique_ptr<Setting> read) const {
     MadeSetting made;
@@ -58,16 +44,10 @@ class SettingMaker {
   // Its contenders: one for every interval, or itself.
   Status add(const ScenarioPolicy& policy, const std::vector<double>& intervals, MadeSetting& made) const {
     GOODPUT_TRY(const bool saves, has_interval(question_, policy));
-    const ScenarioPolicy probe = saves ? with_interval(policy, 0, policy.name) : policy;
     Setting& setting = *made.setting;
-    GOODPUT_TRY(const std::unique_ptr<PolicySetup> setup, make_policy(setting.scenario, probe));
-    const auto prepared = setup->prepare(*setting.inputs.job);
+    const auto prepared = prepare_policy(question_, policy, setting);
     if (!prepared) {
-      made.refused.emplace_back(policy.name, refusal_of(prepared.error()));
-      return Ok{};
-    }
-    if (!(*prepared)->fits()) {
-      made.refused.emplace_back(policy.name, "does not fit in memory");
+      made.refused.emplace_back(policy.name, refusal_text(prepared.error()));
       return Ok{};
     }
     std::int64_t optimal = 0;
@@ -120,6 +100,29 @@ class SettingMaker {
 
 }  // namespace
 
+Result<std::unique_ptr<Setting>> read_setting(const PlanQuestion& question, const PlannedNodes& choice,
+                                              const ContenderRules& rules) {
+  auto setting = std::make_unique<Setting>();
+  setting->choice = choice;
+  GOODPUT_TRY(setting->scenario, question_scenario(question, choice, {}, rules.most));
+  GOODPUT_TRY(setting->inputs, read_scenario_inputs(setting->scenario, rules.seed, *rules.shared));
+  return setting;
+}
+
+Result<std::unique_ptr<PreparedPolicy>> prepare_policy(const PlanQuestion& question,
+                                                       const ScenarioPolicy& policy, const Setting& setting) {
+  GOODPUT_TRY(const bool saves, has_interval(question, policy));
+  const ScenarioPolicy probe = saves ? with_interval(policy, 0, policy.name) : policy;
+  GOODPUT_TRY(const std::unique_ptr<PolicySetup> setup, make_policy(setting.scenario, probe));
+  GOODPUT_TRY(std::unique_ptr<PreparedPolicy> prepared, setup->prepare(*setting.inputs.job));
+  if (!prepared->fits()) return Error{"does not fit in memory"};
+  return prepared;
+}
+
+std::string refusal_text(const Error& error) {
+  return error.where.pointer.empty() ? error.what : error.where.pointer + " " + error.what;
+}
+
 Result<Contenders> Contenders::make(const PlanQuestion& question, std::span<const Entry> entries,
                                     const ContenderRules& rules) {
   ContenderRules shared = rules;
@@ -127,17 +130,22 @@ Result<Contenders> Contenders::make(const PlanQuestion& question, std::span<cons
   const SettingMaker maker(question, shared);
   std::vector<std::unique_ptr<Setting>> read;
   for (const Entry& entry : entries) {
-    GOODPUT_TRY(std::unique_ptr<Setting> one, maker.read(entry));
+    GOODPUT_TRY(std::unique_ptr<Setting> one, read_setting(question, entry.choice, shared));
     read.push_back(std::move(one));
   }
   std::vector<std::optional<Result<MadeSetting>>> made(entries.size());
   parallel_pieces(rules.jobs, entries.size(), 1,
                   [&](std::size_t i, std::size_t) { made[i] = maker.make(entries[i], std::move(read[i])); });
   Contenders contenders(rules.jobs, shared.shared);
+  std::map<std::string, std::int64_t> choices;  // by policy
+  for (const Entry& entry : entries) {
+    for (const ScenarioPolicy& policy : entry.policies) ++choices[policy.name];
+  }
   for (std::size_t i = 0; i < made.size(); ++i) {
     GOODPUT_TRY(MadeSetting one, *std::move(made[i]));
     for (auto& [policy, reason] : one.refused) {
       Refusal& refusal = contenders.refused_[policy];
+      refusal.of = choices[policy];
       if (refusal.choices++ == 0) refusal.reason = std::move(reason);
     }
     contenders.losses_per_run_ = std::max(contenders.losses_per_run_, one.losses);

@@ -49,6 +49,7 @@ struct Contender {
 // Of a policy that cannot run, or does not fit into memory.
 struct Refusal {
   std::int64_t choices = 0;  // of plan and nodes on which it is none
+  std::int64_t of = 0;       // all on which it was to run
   std::string reason{};      // the first
 };
 
@@ -59,6 +60,16 @@ struct ContenderRules {
   // Plans whose steps are timed, and recordings: shared with other contenders. Null: by these alone.
   std::shared_ptr<SharedInputs> shared{};
 };
+
+// What is read and timed once for all settings with that plan. For one thread. REQUIRES: rules.shared.
+Result<std::unique_ptr<Setting>> read_setting(const PlanQuestion& question, const PlannedNodes& choice,
+                                              const ContenderRules& rules);
+// The policy at its optimal interval between checkpoints. Fails if it cannot run there, or does not fit into
+// memory. For any number of threads.
+Result<std::unique_ptr<PreparedPolicy>> prepare_policy(const PlanQuestion& question,
+                                                       const ScenarioPolicy& policy, const Setting& setting);
+// Why it cannot: with the key of the policy's options, or the place in the plan, that is wrong.
+[[nodiscard]] std::string refusal_text(const Error& error);
 
 class Contenders {
  public:

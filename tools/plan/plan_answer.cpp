@@ -4,7 +4,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <limits>
+#include <map>
 #include <set>
 #include <span>
 #include <utility>
@@ -16,6 +18,7 @@
 #include "tools/plan/closest_option.h"
 #include "tools/plan/contenders.h"
 #include "tools/plan/plan_values.h"
+#include "tools/plan/policy_plans.h"
 #include "tools/plan/prediction_error.h"
 #include "tools/plan/sensitivity_budget.h"
 #include "tools/simulate/simulate_report.h"
@@ -23,15 +26,14 @@
 namespace goodput {
 namespace {
 
-constexpr std::size_t kLayoutsKept = 8;  // of further searches
-constexpr std::size_t kPlansKept = 32;   // of the search, to find fast ones with different replicas among
 constexpr std::size_t kUsualInputs = 9;  // of a sensitivity
 // A run that loses so many nodes is long enough for few trials to tell the worst contenders from the best.
 constexpr double kManyLosses = 32;
 constexpr std::int64_t kFewTrials = 4;
+// Of each policy, so many of its best contenders get so many trials, to compare the policies.
+constexpr std::size_t kStandingRivals = 3;
+constexpr std::int64_t kStandingTrials = 64;
 constexpr std::int64_t kMostProofTrials = 16'384;
-constexpr double kPatience = 5;  // a job that takes so many times its ideal time never ends
-constexpr double kLongestYears = 100;
 
 // What the search found instead of a plan that fits.
 std::string misfit_text(const PlanQuestion& question, const PlanSearch& search) {
@@ -47,62 +49,78 @@ std::int64_t gpus_of_replica(const ParallelPlan& plan) {
   return std::int64_t{plan.tp} * plan.pp * plan.cp;
 }
 
-// Of plans whose replicas take as many GPUs the fastest: what a failure costs differs by that alone.
-std::vector<ParallelPlan> plans_to_simulate(const PlanSearch& search, std::int64_t most) {
-  std::vector<ParallelPlan> plans;
-  std::set<std::int64_t> sizes;
-  for (const RankedPlan& ranked : search.best) {
-    if (static_cast<std::int64_t>(plans.size()) == most) break;
-    if (sizes.insert(gpus_of_replica(ranked.parallel)).second) plans.push_back(ranked.parallel);
-  }
-  return plans;
-}
-
 // The choices of nodes that the question leaves, with each of the plans.
-std::vector<PlannedNodes> node_choices(const PlanQuestion& question, const std::vector<ParallelPlan>& plans) {
+std::vector<PlannedNodes> node_choices(const PlanQuestion& question, const ParallelPlan& parallel) {
   std::vector<PlannedNodes> choices;
-  for (const ParallelPlan& parallel : plans) {
-    for (const std::int32_t spares : question.spares) {
-      const std::int32_t nodes = question.train_nodes() + spares;
-      choices.push_back({parallel, spares, 0});
-      if (!question.spot) continue;
-      for (const std::int32_t spot : question.spot->nodes) {
-        if (spot > 0 && spot <= nodes) choices.push_back({parallel, spares, spot});
-      }
+  for (const std::int32_t spares : question.spares) {
+    const std::int32_t nodes = question.train_nodes() + spares;
+    choices.push_back({parallel, spares, 0});
+    if (!question.spot) continue;
+    for (const std::int32_t spot : question.spot->nodes) {
+      if (spot > 0 && spot <= nodes) choices.push_back({parallel, spares, spot});
     }
   }
   return choices;
 }
 
-SimDuration patience(const PlanQuestion& question, const PlanSearch& search) {
-  const ParallelPlan& parallel = question.plan.parallel;
-  const double samples =
-      std::ceil(static_cast<double>(question.tokens) / static_cast<double>(parallel.sequence_length));
-  const double steps = std::ceil(samples / static_cast<double>(parallel.global_batch));
-  const double longest = to_seconds(search.best.back().step);
-  return from_seconds(std::min(kPatience * steps * longest, kLongestYears * 365 * 86400));
+// A plan with the policies that compete with it.
+struct CompetingPlan {
+  ParallelPlan parallel{};
+  std::vector<ScenarioPolicy> policies{};
+};
+
+std::vector<CompetingPlan> competing_plans(const std::vector<PolicyPlans>& found,
+                                           const std::vector<ScenarioPolicy>& policies) {
+  std::vector<CompetingPlan> competing;
+  std::map<std::string, std::size_t> position;
+  for (std::size_t i = 0; i < found.size(); ++i) {
+    for (const PolicyPlan& plan : found[i].plans) {
+      const auto [known, is_new] = position.emplace(text_key(plan.parallel), competing.size());
+      if (is_new) competing.push_back({plan.parallel});
+      competing[known->second].policies.push_back(policies[i]);
+    }
+  }
+  return competing;
+}
+
+// The longest step of any plan that the search kept or a policy competes with.
+SimDuration longest_step(const FoundPlans& found) {
+  SimDuration longest{};
+  if (!found.search.best.empty()) longest = found.search.best.back().step;
+  for (const PolicyPlans& policy : found.policies) {
+    for (const PolicyPlan& plan : policy.plans) longest = std::max(longest, plan.step.value_or(longest));
+  }
+  return longest;
+}
+
+struct RankedContender {
+  std::size_t contender = 0;
+  double mean = 0;            // of the objective, less is better
+  bool breaks_limit = false;  // probably
+};
+
+// Those that finished in every trial, by the mean of their first trials.
+std::vector<RankedContender> ranked_contenders(const Contenders& contenders, const PlanQuestion& question,
+                                               std::size_t first_trials) {
+  std::vector<RankedContender> all;
+  for (std::size_t i = 0; i < contenders.size(); ++i) {
+    const auto trials = contenders.trials(i);
+    if (trials.empty()) continue;
+    const std::size_t common = std::min(trials.size(), first_trials);
+    if (const auto values = objective_values(question.objective, trials.first(common)))
+      all.push_back(
+          {i, estimate_mean(*values).mean, within_limits(question, trials) < WithinLimits::kPerhaps});
+  }
+  std::ranges::stable_sort(all, {}, &RankedContender::mean);
+  return all;
 }
 
 // What sensitivity compares the best answer with: contenders that differ from each other in policy, family of
 // layouts, size of a replica, spares or nodes of the market, each at its best interval. The best answer
-// first, then the best of each other family of layouts, whose steps may be off by another factor, then by
-// mean.
+// first, then the best of each other family of layouts, whose steps may be off by another factor, then by mean.
 std::vector<std::size_t> rivals_of(const Contenders& contenders, const PlanQuestion& question,
                                    std::size_t best, std::size_t most, std::size_t first_trials) {
-  struct Candidate {
-    double mean;
-    std::size_t contender;
-  };
-  std::vector<Candidate> all;
-  for (std::size_t i = 0; i < contenders.size(); ++i) {
-    const auto trials = contenders.trials(i);
-    if (trials.empty() || i == best) continue;
-    const std::size_t common = std::min(trials.size(), first_trials);
-    if (const auto values = objective_values(question.objective, trials.first(common)))
-      all.push_back({estimate_mean(*values).mean, i});
-  }
-  std::stable_sort(all.begin(), all.end(),
-                   [](const Candidate& a, const Candidate& b) { return a.mean < b.mean; });
+  const std::vector<RankedContender> all = ranked_contenders(contenders, question, first_trials);
   const auto family_of_contender = [&](std::size_t i) {
     return family_of(question.plan, contenders.setting(i).choice.parallel);
   };
@@ -114,12 +132,12 @@ std::vector<std::size_t> rivals_of(const Contenders& contenders, const PlanQuest
   std::set<std::string> seen{key(best)};
   std::vector<std::size_t> rivals{best};
   std::set<StepFamily> families{family_of_contender(best)};
-  for (const Candidate& candidate : all) {
+  for (const RankedContender& candidate : all) {
     if (families.insert(family_of_contender(candidate.contender)).second &&
         seen.insert(key(candidate.contender)).second)
       rivals.push_back(candidate.contender);
   }
-  for (const Candidate& candidate : all) {
+  for (const RankedContender& candidate : all) {
     if (rivals.size() >= most) break;
     if (seen.insert(key(candidate.contender)).second) rivals.push_back(candidate.contender);
   }
@@ -158,17 +176,20 @@ class Answering {
   Result<PlanAnswer> run() {
     begin(PlanPhase::kPlans);
     GOODPUT_TRY(policies_, competing_policies(question_));
-    GOODPUT_TRY(answer_.search, search_in(question_.space, kPlansKept));
-    if (answer_.search.best.empty()) {
-      answer_.lacks = misfit_text(question_, answer_.search);
+    GOODPUT_TRY(FoundPlans found, find_plans(question_, policies_, rules()));
+    const std::vector<CompetingPlan> competing = competing_plans(found.policies, policies_);
+    answer_.most = patience(question_, longest_step(found));
+    answer_.policies = std::move(found.policies);
+    answer_.search = std::move(found.search);
+    layouts_ = std::move(found.layouts);
+    for (const CompetingPlan& plan : competing) answer_.simulated.push_back(plan.parallel);
+    if (competing.empty()) {
+      answer_.lacks =
+          answer_.search.best.empty() ? misfit_text(question_, answer_.search) : "no policy can run the job";
       return std::move(answer_);
     }
-    layouts_ = answer_.search.best;
-    GOODPUT_TRY_STATUS(choose_plans());
-    GOODPUT_TRY_STATUS(find_layouts());
     begin(PlanPhase::kContest);
-    answer_.most = patience(question_, answer_.search);
-    GOODPUT_TRY(Contenders contenders, make_contenders());
+    GOODPUT_TRY(Contenders contenders, make_contenders(competing));
     GOODPUT_TRY_STATUS(decide(contenders));
     return std::move(answer_);
   }
@@ -178,53 +199,21 @@ class Answering {
     if (options_.on_phase) options_.on_phase(phase);
   }
 
-  [[nodiscard]] Result<PlanSearch> search_in(const PlanSpace& space, std::size_t keep) const {
-    PlanSearchOptions search;
-    search.keep = keep;
-    search.jobs = options_.jobs;
-    search.seed = options_.seed;
-    return search_plans(question_.plan, question_.gpus, space, search);
-  }
-
-  // Those of the search, and the fastest with less of ZeRO where the question leaves that open: replicas that
-  // go on without each other share nothing, experts that move share their optimizer at the most.
-  Status choose_plans() {
-    answer_.simulated = plans_to_simulate(answer_.search, question_.plans);
-    if (!question_.space.zero.empty()) return Ok{};
-    for (const std::int32_t zero : {0, 1}) {
-      const bool is_there = std::any_of(answer_.simulated.begin(), answer_.simulated.end(),
-                                        [zero](const ParallelPlan& plan) { return plan.zero == zero; });
-      if (is_there) continue;
-      PlanSpace space = question_.space;
-      space.zero = {zero};
-      GOODPUT_TRY(const PlanSearch found, search_in(space, kLayoutsKept));
-      layouts_.insert(layouts_.end(), found.best.begin(), found.best.end());
-      if (!found.best.empty()) answer_.simulated.push_back(found.best.front().parallel);
-    }
-    return Ok{};
-  }
-
-  // Those found so far, with the fastest of the families of dense models that are not among them.
-  Status find_layouts() {
-    const auto is_fsdp = [](const RankedPlan& ranked) { return ranked.parallel.zero == 3; };
-    if (question_.plan.model.moe || !question_.space.zero.empty() ||
-        std::ranges::any_of(layouts_, is_fsdp) != std::ranges::all_of(layouts_, is_fsdp))
-      return Ok{};
-    PlanSpace space = question_.space;
-    space.zero = is_fsdp(layouts_.front()) ? std::vector{0, 1, 2} : std::vector{3};
-    GOODPUT_TRY(const PlanSearch found, search_in(space, kLayoutsKept));
-    layouts_.insert(layouts_.end(), found.best.begin(), found.best.end());
-    return Ok{};
-  }
-
-  Result<Contenders> make_contenders() {
+  Result<Contenders> make_contenders(const std::vector<CompetingPlan>& competing) {
     std::vector<Entry> entries;
-    for (const PlannedNodes& choice : node_choices(question_, answer_.simulated))
-      entries.push_back({choice, policies_, question_.intervals});
-    answer_.choices = static_cast<std::int64_t>(entries.size());
+    for (const CompetingPlan& plan : competing) {
+      for (const PlannedNodes& choice : node_choices(question_, plan.parallel))
+        entries.push_back({choice, plan.policies, question_.intervals});
+    }
     GOODPUT_TRY(Contenders contenders, Contenders::make(question_, entries, rules()));
     answer_.contenders = static_cast<std::int64_t>(contenders.size());
-    answer_.refused = contenders.refused();
+    for (const auto& [policy, refusal] : contenders.refused()) {
+      const auto of = std::ranges::find(answer_.policies, policy, &PolicyPlans::policy);
+      if (refusal.choices < refusal.of)
+        answer_.refused[policy] = refusal;
+      else
+        *of = {policy, {}, refusal.reason};
+    }
     return contenders;
   }
 
@@ -241,6 +230,7 @@ class Answering {
     answer_.trials = result.trials;
     GOODPUT_TRY_STATUS(find_front(contenders, result));
     answer_.finishing = finishing_options(contenders, question_);
+    GOODPUT_TRY_STATUS(find_standings(contenders, result.best));
     if (!result.best) {
       const ClosestOption closest = closest_option(contenders, question_);
       if (closest.contender) answer_.closest = plan_option(contenders, question_, *closest.contender);
@@ -298,6 +288,58 @@ class Answering {
     for (const std::size_t i : front.rows)
       answer_.pareto.push_back(plan_option(contenders, question_, i, front.trials));
     return Ok{};
+  }
+
+  // The contest drops most contenders after few trials. Those that look best for each policy get more.
+  Status find_standings(Contenders& contenders, std::optional<std::size_t> best) {
+    std::optional<std::int32_t> nodes;
+    if (best) nodes = contenders.nodes_held(*best);
+    std::vector<std::size_t> racing;
+    for (const bool is_equal : {false, true}) {
+      for (const auto& [policy, ranked] :
+           by_policy(contenders, first_trials_, is_equal ? nodes : std::nullopt)) {
+        const std::size_t most = std::min(ranked.size(), kStandingRivals);
+        racing.insert(racing.end(), ranked.begin(), ranked.begin() + static_cast<std::ptrdiff_t>(most));
+      }
+    }
+    std::ranges::sort(racing);
+    racing.erase(std::unique(racing.begin(), racing.end()), racing.end());
+    const bool is_late = options_.is_out_of_time && options_.is_out_of_time();
+    const std::int64_t trials = std::min(max_trials_, is_late ? first_trials_ : kStandingTrials);
+    GOODPUT_TRY_STATUS(run_of(contenders)(racing, trials));
+    const auto options = [&](std::optional<std::int32_t> of_nodes) {
+      std::map<std::string, PlanOption> first;
+      if (best) first.emplace(contenders[*best].base, plan_option(contenders, question_, *best));
+      for (const auto& [policy, ranked] : by_policy(contenders, trials, of_nodes, racing))
+        first.emplace(policy, plan_option(contenders, question_, ranked.front()));
+      return first;
+    };
+    const auto all = options({});
+    const auto equal = nodes ? options(nodes) : std::map<std::string, PlanOption>();
+    const auto at = [](const std::map<std::string, PlanOption>& of, const std::string& policy) {
+      const auto found = of.find(policy);
+      return found == of.end() ? std::nullopt : std::optional(found->second);
+    };
+    for (const PolicyPlans& policy : answer_.policies)
+      answer_.standings.push_back({at(all, policy.policy), at(equal, policy.policy)});
+    return Ok{};
+  }
+
+  // Contenders of each policy, the best by so many trials first; of those that hold so many nodes, if that is
+  // given, and of `among`, unless it is empty.
+  [[nodiscard]] std::map<std::string, std::vector<std::size_t>> by_policy(
+      const Contenders& contenders, std::int64_t trials, std::optional<std::int32_t> nodes,
+      std::span<const std::size_t> among = {}) const {
+    std::vector<RankedContender> ranked =
+        ranked_contenders(contenders, question_, static_cast<std::size_t>(trials));
+    std::ranges::stable_partition(ranked, std::logical_not{}, &RankedContender::breaks_limit);
+    std::map<std::string, std::vector<std::size_t>> policies;
+    for (const RankedContender& one : ranked) {
+      const bool is_wanted = among.empty() || std::ranges::binary_search(among, one.contender);
+      if (is_wanted && (!nodes || contenders.nodes_held(one.contender) == *nodes))
+        policies[contenders[one.contender].base].push_back(one.contender);
+    }
+    return policies;
   }
 
   [[nodiscard]] static double contest_work(const Contenders& contenders) {

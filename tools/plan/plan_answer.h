@@ -15,18 +15,26 @@
 #include "sim/base/tier.h"
 #include "tools/plan/one_factor.h"
 #include "tools/plan/plan_option.h"
+#include "tools/plan/policy_plans.h"
 #include "tools/plan/sensitivity.h"
 
 namespace goodput {
 
+// How a policy does in the contest.
+struct PolicyStanding {
+  std::optional<PlanOption> best{};            // none: it never always finishes
+  std::optional<PlanOption> at_equal_nodes{};  // with as many nodes as the answer
+};
+
 struct PlanAnswer {
   PlanSearch search{};
-  std::vector<ParallelPlan> simulated{};  // of the plans that were found
-  std::int64_t choices = 0;               // of plan and nodes
+  std::vector<PolicyPlans> policies{};      // the plans of each policy of the question
+  std::vector<PolicyStanding> standings{};  // likewise, once a contest was held
+  std::vector<ParallelPlan> simulated{};    // all of these plans
   std::int64_t contenders = 0;
   std::int64_t runs = 0;
   std::int64_t trials = 0;                   // that those which were left have
-  std::map<std::string, Refusal> refused{};  // by policy: those that do not compete everywhere
+  std::map<std::string, Refusal> refused{};  // by policy: those that do not compete on all nodes
   std::optional<PlanOption> best{};
   std::vector<PlanOption> ties{};
   std::optional<RankedPlan> best_layout{};            // the best's parallel plan, if it was timed alone

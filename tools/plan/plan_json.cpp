@@ -112,7 +112,7 @@ OrderedJson option_column(std::span<const PlanOption> options, Of of) {
   return values;
 }
 
-OrderedJson contenders_json(const std::vector<PlanOption>& finishing) {
+OrderedJson columns_json(const std::vector<PlanOption>& finishing) {
   const std::span<const PlanOption> shown =
       std::span(finishing).first(std::min(finishing.size(), kMostContenders));
   const auto column = [&shown](auto of) { return option_column(shown, of); };
@@ -127,6 +127,27 @@ OrderedJson contenders_json(const std::vector<PlanOption>& finishing) {
       {"cost_usd", column([](const PlanOption& option) { return option.cost_usd->mean; })},
       {"jct_s", column([](const PlanOption& option) { return option.jct_s->mean; })},
       {"trials", column([](const PlanOption& option) { return option.trials; })}};
+}
+
+OrderedJson policy_plan_json(const PolicyPlan& plan) {
+  return {{"parallel", parallel_json(plan.parallel)},
+          {"step_s", plan.step ? OrderedJson(to_seconds(*plan.step)) : OrderedJson(nullptr)}};
+}
+
+OrderedJson contenders_json(const PlanAnswer& answer) {
+  OrderedJson json = OrderedJson::array();
+  for (const PolicyPlans& policy : answer.policies) {
+    OrderedJson& one = json.emplace_back(OrderedJson{{"policy", policy.policy}});
+    if (policy.plans.empty()) {
+      one["reason"] = policy.reason;
+      continue;
+    }
+    one.update(policy_plan_json(policy.plans.front()));
+    for (const PolicyPlan& plan : policy.plans) one["plans"].push_back(policy_plan_json(plan));
+    if (const auto refused = answer.refused.find(policy.policy); refused != answer.refused.end())
+      one["refused"] = {{"choices", refused->second.choices}, {"reason", refused->second.reason}};
+  }
+  return json;
 }
 
 OrderedJson rival_json(const Rival& rival) {
@@ -208,14 +229,12 @@ void add_plan_json(const PlanReport& report, OrderedJson& json) {
       answer.best_layout ? layout_json(*answer.best_layout, question.plan) : OrderedJson(nullptr);
   json["within_prediction_error"] = layouts_json(answer.within_prediction_error, question.plan);
   json["pareto"] = options_json(answer.pareto, question);
-  json["contenders"] = contenders_json(answer.finishing);
+  json["contenders"] = contenders_json(answer);
+  json["options"] = columns_json(answer.finishing);
   json["one_factor"] = curves_json(answer.curves);
   json["sensitivity"] = sensitivity_json(answer.sensitivity);
   json["not_examined"] = answer.sensitivity.left_out;
   json["rejected"] = answer.search.rejected;
-  json["refused"] = OrderedJson::object();
-  for (const auto& [policy, refusal] : answer.refused)
-    json["refused"][policy] = {{"choices", refusal.choices}, {"reason", refusal.reason}};
   json["closest"] = optional_json(answer.closest, question);
   json["lacks"] = answer.lacks.empty() ? OrderedJson(nullptr) : OrderedJson(answer.lacks);
   json["search"] = search_json(answer.search, question.plan);

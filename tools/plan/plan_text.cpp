@@ -250,6 +250,36 @@ std::string options_table(const std::vector<OptionRange>& ranges, const PlanQues
   return text;
 }
 
+// Its step is the policy's own.
+std::string step_text(const PolicyPlans& policy, const ParallelPlan& parallel) {
+  const auto plan = std::ranges::find_if(
+      policy.plans, [&](const PolicyPlan& one) { return text_key(one.parallel) == text_key(parallel); });
+  return plan != policy.plans.end() && plan->step ? duration_text(to_seconds(*plan->step)) : "-";
+}
+
+// Each policy with its best choice; and with as many nodes as the answer, if that is another one.
+std::string policies_table(const PlanAnswer& answer) {
+  std::vector<TextRow> rows = {{"policy", "step", "nodes", "cost", "mean time", "plan"}};
+  for (std::size_t i = 0; i < answer.standings.size(); ++i) {
+    const PolicyPlans& policy = answer.policies[i];
+    if (policy.plans.empty()) continue;
+    const auto& [best, equal] = answer.standings[i];
+    if (!best) {
+      rows.push_back({policy.policy, step_text(policy, policy.plans.front().parallel), "-", "does not finish",
+                      "-", parallel_text(policy.plans.front().parallel)});
+      continue;
+    }
+    const auto add = [&](const PlanOption& option) {
+      rows.push_back({policy.policy, step_text(policy, option.choice.parallel),
+                      std::to_string(option.nodes_held), spread_text(option.cost_usd, usd),
+                      spread_text(option.jct_s, duration_text), parallel_text(option.choice.parallel)});
+    };
+    add(*best);
+    if (equal && equal->nodes_held != best->nodes_held) add(*equal);
+  }
+  return rows.size() > 2 ? "Each policy on its own best plan\n" + aligned(rows) + '\n' : "";
+}
+
 // ---- What it rests on.
 
 constexpr double kNoMatter = 0.003;  // relative: of the objective; inputs that move it less are one line
@@ -344,12 +374,15 @@ std::string counts_text(const std::map<std::string, std::int64_t>& counts) {
 // Policies by reason: "ds, tutel (the model has no experts); elastic_dp in 14 of 28 settings (...)".
 std::string refusals_text(const PlanAnswer& answer) {
   std::map<std::pair<std::string, std::string>, std::vector<std::string>> policies;  // by where and why
-  for (const auto& [policy, refusal] : answer.refused) {
-    const std::string where = refusal.choices == answer.choices
-                                  ? ""
-                                  : fmt::format(" in {} of {} settings", refusal.choices, answer.choices);
-    policies[{refusal.reason.substr(0, refusal.reason.find(';')), where}].push_back(policy);
+  const auto add = [&](const std::string& policy, const std::string& reason, const std::string& where) {
+    policies[{reason.substr(0, reason.find(';')), where}].push_back(policy);
+  };
+  for (const PolicyPlans& policy : answer.policies) {
+    if (policy.plans.empty()) add(policy.policy, policy.reason, "");
   }
+  for (const auto& [policy, refusal] : answer.refused)
+    add(policy, refusal.reason, fmt::format(" in {} of {} settings", refusal.choices, refusal.of));
+  if (policies.empty() || answer.search.best.empty()) return "";  // no plan fits, as the answer says
   std::vector<std::string> groups;
   for (const auto& [why, names] : policies)
     groups.push_back(fmt::format("{}{} ({})", fmt::join(names, ", "), why.second, why.first));
@@ -391,7 +424,7 @@ std::string search_text(const PlanAnswer& answer) {
   text +=
       fmt::format("Simulated: {} combinations of plan, policy, spares and checkpoint interval in {} runs\n",
                   answer.contenders, answer.runs);
-  return answer.refused.empty() ? text : text + refusals_text(answer);
+  return text + refusals_text(answer);
 }
 
 std::string answer_text(const PlanOption& option, const PlanQuestion& question) {
@@ -445,6 +478,7 @@ std::string plan_text(const PlanReport& report) {
     text += "Cost versus time: no choice is both cheaper and faster than one of these\n" +
             options_table(one_each(answer.pareto), question) + '\n';
   }
+  text += policies_table(answer);
   text += sensitivity_text(answer.sensitivity, question.objective);
   text += search_text(answer);
   return text + fmt::format("\nLowest tier: {}\n", to_string(answer.tier));

@@ -124,7 +124,7 @@ const kPlanLayoutColumns = [
 ];
 
 function planSearch(panel, result) {
-  const {search, refused = {}, rejected = {}} = result;
+  const {search, contenders = [], rejected = {}} = result;
   const section = panel.section(
       "Search",
       search ? `${plural(search.candidates, "parallel plan")} considered, ${
@@ -147,8 +147,7 @@ function planSearch(panel, result) {
     });
   const reasons = [
     ...Object.entries(rejected).map(([what, count]) => ({what: "parallel plans", why: what, count})),
-    ...Object.entries(refused).map(
-        ([policy, {reason, choices}]) => ({what: policy, why: reason, count: choices}))
+    ...contenders.filter(({reason}) => reason).map(({policy, reason}) => ({what: policy, why: reason}))
   ];
   if (reasons.length > 0)
     section.details({
@@ -156,6 +155,17 @@ function planSearch(panel, result) {
       file: "not-simulated",
       rows: reasons,
       columns: [{key: "what"}, {key: "why"}, {key: "count"}]
+    });
+  const plans = contenders.flatMap(({policy, plans = []}) => plans.map((plan) => ({policy, ...plan})));
+  if (plans.length > 0)
+    section.details({
+      title: "the plans of each policy, by its own steps",
+      file: "policy-plans",
+      rows: plans,
+      columns: [
+        {key: "policy"}, ...kPlanLayoutColumns.filter(({key}) => plans.some((row) => key in row.parallel)),
+        {key: "step_s"}
+      ]
     });
 }
 

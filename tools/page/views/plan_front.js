@@ -14,7 +14,7 @@ function planObjective(result) { return kPlanObjectives[result.objective] ?? kPl
 const kPlanNear = 1.1;
 
 // The choices of the result's columns; empty of results that older programs wrote.
-function planContenders({contenders: all}) {
+function planContenders({options: all}) {
   if (!all?.parallel) return [];
   return all.parallel.map(
       (parallel, at) => ({
@@ -56,8 +56,7 @@ function planFront(panel, result) {
       "Cost against time",
       "Choices that always finish. The dashed line joins the choices that no other choice beats in both cost and time. Small marks are " +
           "choices that were ruled out, most of them after a few trials.");
-  if (!result.contenders?.parallel)
-    section.missing("the other choices (newer versions of goodput write them).");
+  if (!result.options?.parallel) section.missing("the other choices (newer versions of goodput write them).");
   const points = planPoints(result).filter((point) => isNumber(point.x) && isNumber(point.y));
   const first = points.find((point) => point.isBest);
   if (!first) return section.missing("a choice that always finishes and has a price.");
@@ -81,11 +80,10 @@ function planFront(panel, result) {
     section.folded(`Chart: all ${fmt.integer(points.length)} choices`)
         .front({title: "All choices", points, ...chart});
   }
-  if (result.contenders?.left_out > 0)
+  if (result.options?.left_out > 0)
     section.note(`The ${
         plural(
-            result.contenders.left_out, "most expensive choice is",
-            "most expensive choices are")} left out.`);
+            result.options.left_out, "most expensive choice is", "most expensive choices are")} left out.`);
   return section;
 }
 
