@@ -126,11 +126,14 @@ Status check_options(const PlanQuestion& question, const ScenarioPolicy& policy)
 
 }  // namespace
 
+std::vector<ScenarioPolicy> listed_policies(const PlanQuestion& question) {
+  return question.policies.empty() ? all_policies(question) : question.policies;
+}
+
 Result<std::vector<ScenarioPolicy>> competing_policies(const PlanQuestion& question) {
   const Settings settings = settings_of(question);
   const PolicyContext context = context_of(question);
-  std::vector<ScenarioPolicy> policies =
-      question.policies.empty() ? all_policies(question) : question.policies;
+  std::vector<ScenarioPolicy> policies = listed_policies(question);
   for (ScenarioPolicy& policy : policies) {
     GOODPUT_TRY(const PolicyInfo info, find_policy(policy.policy));
     Json options = Json::parse(policy.options);

@@ -18,6 +18,9 @@ struct PlannedNodes {
   std::int32_t spot_nodes = 0;  // of all of them
 };
 
+// The policies that the question lists; without any all that there are.
+[[nodiscard]] std::vector<ScenarioPolicy> listed_policies(const PlanQuestion& question);
+
 // The policies that compete, with what the question says of storage and restarts as options of theirs:
 // wherever a policy has a key of that name and the question does not say otherwise for that policy.
 Result<std::vector<ScenarioPolicy>> competing_policies(const PlanQuestion& question);

@@ -4,6 +4,8 @@
 #include <utility>
 
 #include "models/cost/cost_models.h"
+#include "models/planner/question_scenario.h"
+#include "models/policy/policy.h"
 #include "models/stack/step_range.h"
 #include "sim/base/json.h"
 
@@ -115,8 +117,27 @@ void add_market(const PlanQuestion& question, std::vector<UncertainInput>& input
                     }});
 }
 
+bool is_measured(const Json& options) {
+  return options.value("tier", "") == to_string(Tier::kMeasured);
+}
+
+// Of all policies for which it is uncertain.
+PlanQuestion with_policy_option(const PlanQuestion& question, const std::string& key, double factor) {
+  PlanQuestion scaled = question;
+  scaled.policies = listed_policies(question);
+  for (ScenarioPolicy& policy : scaled.policies) {
+    const auto info = find_policy(policy.policy);
+    if (!info || !info->uncertain || info->uncertain->key != key) continue;
+    Json options = Json::parse(policy.options);
+    if (options.contains(key) && is_measured(options)) continue;
+    options[key] = options.value(key, info->uncertain->value) * factor;
+    policy.options = options.dump();
+  }
+  return scaled;
+}
+
 // How far off steps of each family may be, each by itself.
-void add_step_times(const PlanQuestion& question, std::span<const StepFamily> families,
+void add_step_times(const PlanQuestion& question, const std::set<StepFamily>& families,
                     std::vector<UncertainInput>& inputs) {
   for (const StepFamily& family : families) {
     const StepRange range = range_for(question.plan.stack, family);
@@ -126,6 +147,26 @@ void add_step_times(const PlanQuestion& question, std::span<const StepFamily> fa
                         PlanQuestion off = of;
                         off.plan.assumed_error = FamilyError{family, factor};
                         return off;
+                      }});
+  }
+}
+
+// The same key of several policies is one input.
+void add_policy_options(const PlanQuestion& question, const std::set<std::string>& compared,
+                        std::vector<UncertainInput>& inputs) {
+  std::set<std::string> keys;
+  for (const ScenarioPolicy& policy : listed_policies(question)) {
+    const auto info = find_policy(policy.policy);
+    if (!compared.contains(policy.name) || !info || !info->uncertain) continue;
+    const UncertainOption& option = *info->uncertain;
+    const std::string key(option.key);
+    const Json options = Json::parse(policy.options);
+    if ((options.contains(key) && is_measured(options)) || !keys.insert(key).second) continue;
+    const double value = options.value(key, option.value);
+    inputs.push_back({key, "x", Tier::kAssumed, value, std::min(1.0, option.low / value),
+                      std::max(1.0, option.high / value), true, HUGE_VAL,
+                      [key](const PlanQuestion& of, double factor) -> Result<PlanQuestion> {
+                        return with_policy_option(of, key, factor);
                       }});
   }
 }
@@ -161,16 +202,16 @@ double usual_spread(Tier tier) {
   return 2;
 }
 
-std::vector<UncertainInput> uncertain_inputs(const PlanQuestion& question,
-                                             std::span<const StepFamily> families, bool holds_spot) {
+std::vector<UncertainInput> uncertain_inputs(const PlanQuestion& question, const ComparedAnswers& compared) {
   std::vector<UncertainInput> inputs;
   add_failures(question, inputs);
-  if (holds_spot && question.spot) add_market(question, inputs);
+  if (compared.hold_spot && question.spot) add_market(question, inputs);
   add_member(question, "storage_gb_per_s", "GB/s", &PlanQuestion::storage_gb_per_s, inputs);
   add_member(question, "detect_s", "s", &PlanQuestion::detect_s, inputs);
   add_member(question, "startup_s", "s", &PlanQuestion::startup_s, inputs);
   add_member(question, "swap_s", "s", &PlanQuestion::swap_s, inputs);
-  add_step_times(question, families, inputs);
+  add_policy_options(question, compared.policies, inputs);
+  add_step_times(question, compared.families, inputs);
   add_cost_models(question, inputs);
   std::stable_sort(inputs.begin(), inputs.end(), [](const UncertainInput& a, const UncertainInput& b) {
     return a.tier != b.tier && lowest(a.tier, b.tier) == a.tier;

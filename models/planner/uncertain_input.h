@@ -4,7 +4,7 @@
 #include <cmath>
 #include <functional>
 #include <optional>
-#include <span>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -31,12 +31,18 @@ struct UncertainInput {
 // is assumed twofold.
 [[nodiscard]] double usual_spread(Tier tier);
 
-// Those that the question has, the lowest tier first. The step times of each of the `families` are among
-// them, by how far off steps of the family are in validation (models/stack/step_range.h), and the other cost
-// model if it can price the plan. `holds_spot`: how the nodes of the spot market come and go, and their
-// price, matter too.
+// What the answers that are compared rest on.
+struct ComparedAnswers {
+  std::set<StepFamily> families{};
+  std::set<std::string> policies{};  // as the question calls them
+  bool hold_spot = false;            // nodes of the spot market
+};
+
+// Those that the question has, the lowest tier first. The step times of each of the families are among them,
+// by how far off steps of the family are in validation (models/stack/step_range.h), and the other cost model
+// if it can price the plan. With nodes of the spot market, how they come and go and their price; of policies
+// their uncertain option (models/policy/policy.h), unless the question gives a measured value.
 [[nodiscard]] std::vector<UncertainInput> uncertain_inputs(const PlanQuestion& question,
-                                                           std::span<const StepFamily> families,
-                                                           bool holds_spot);
+                                                           const ComparedAnswers& compared);
 
 }  // namespace goodput

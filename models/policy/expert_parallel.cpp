@@ -37,11 +37,6 @@ config::Fields config_fields(ExpertParallelOptions& options, const PolicyContext
       config_fields(options.restart, context, use));
 }
 
-ExpertParallelOptions with_tutel_kernels(ExpertParallelOptions options) {
-  options.restart.step.moe_speedup = 1.2;
-  return options;
-}
-
 Result<std::int32_t> group_size(const JobModel& job, const ExpertParallelOptions& options) {
   return group_size(job.plan(), options);
 }

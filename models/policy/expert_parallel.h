@@ -20,8 +20,9 @@ struct ExpertParallelOptions {
 [[nodiscard]] config::Fields config_fields(ExpertParallelOptions& options, const PolicyContext& context,
                                            RestartUse use = {});
 
-// The options of Tutel: faster kernels of MoE layers than DeepSpeed's, by an assumed factor.
-[[nodiscard]] ExpertParallelOptions with_tutel_kernels(ExpertParallelOptions options);
+// Of Tutel, whose MoE kernels are faster than those that are priced: by how much, nobody has measured
+// (docs/validation.md).
+inline constexpr UncertainOption kTutelSpeedup{"moe_speedup", 1, 1, 1.5};
 
 struct ExpertParallelJob {
   RestartJob restarts{};

@@ -83,10 +83,18 @@ class PolicySetup {
   [[nodiscard]] virtual Result<std::unique_ptr<PreparedPolicy>> prepare(const JobModel& job) const = 0;
 };
 
+// A number among a policy's options that its default only assumes, and what it may be.
+struct UncertainOption {
+  std::string_view key;
+  double value;
+  double low, high;
+};
+
 struct PolicyInfo {
   std::string_view name;
   std::string_view summary;  // one line for `goodput list policies`
   std::unique_ptr<PolicySetup> (*make)();
+  std::optional<UncertainOption> uncertain{};
 };
 
 #define GOODPUT_POLICY(name) PolicyInfo policy_##name();

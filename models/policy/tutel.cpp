@@ -4,9 +4,13 @@
 namespace goodput {
 
 PolicyInfo policy_tutel() {
-  return {"tutel", "Tutel: like DeepSpeed-MoE (ds), with faster MoE kernels", [] {
-            return policy_setup(with_tutel_kernels({}), prepare_expert_parallel, expert_parallel_limits);
-          }};
+  return {.name = "tutel",
+          .summary = "Tutel: like DeepSpeed-MoE (ds); moe_speedup says how much faster its MoE kernels are",
+          .make =
+              [] {
+                return policy_setup(ExpertParallelOptions{}, prepare_expert_parallel, expert_parallel_limits);
+              },
+          .uncertain = kTutelSpeedup};
 }
 
 }  // namespace goodput

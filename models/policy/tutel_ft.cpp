@@ -4,11 +4,10 @@
 namespace goodput {
 
 PolicyInfo policy_tutel_ft() {
-  return {"tutel_ft", "Tutel that continues as long as every expert shard survives", [] {
-            ShardGroupsOptions options;
-            options.groups = with_tutel_kernels(options.groups);
-            return policy_setup(options, prepare_shard_groups, shard_group_limits);
-          }};
+  return {.name = "tutel_ft",
+          .summary = "Tutel that continues as long as every expert shard survives",
+          .make = [] { return policy_setup(ShardGroupsOptions{}, prepare_shard_groups, shard_group_limits); },
+          .uncertain = kTutelSpeedup};
 }
 
 }  // namespace goodput

@@ -115,9 +115,16 @@ std::vector<RankedContender> ranked_contenders(const Contenders& contenders, con
   return all;
 }
 
+bool has_uncertain_option(const Contenders& contenders, std::size_t contender) {
+  const Scenario& scenario = contenders.setting(contender).scenario;
+  const auto info = find_policy(scenario.policies[contenders[contender].policy].policy);
+  return info && info->uncertain;
+}
+
 // What sensitivity compares the best answer with: contenders that differ from each other in policy, family of
 // layouts, size of a replica, spares or nodes of the market, each at its best interval. The best answer
-// first, then the best of each other family of layouts, whose steps may be off by another factor, then by mean.
+// first, then the best of each other family of layouts, whose steps may be off by another factor, and of each
+// policy with an uncertain option, then by mean.
 std::vector<std::size_t> rivals_of(const Contenders& contenders, const PlanQuestion& question,
                                    std::size_t best, std::size_t most, std::size_t first_trials) {
   const std::vector<RankedContender> all = ranked_contenders(contenders, question, first_trials);
@@ -136,6 +143,13 @@ std::vector<std::size_t> rivals_of(const Contenders& contenders, const PlanQuest
     if (families.insert(family_of_contender(candidate.contender)).second &&
         seen.insert(key(candidate.contender)).second)
       rivals.push_back(candidate.contender);
+  }
+  std::set<std::string> uncertain;  // policies
+  for (const RankedContender& candidate : all) {
+    const std::size_t i = candidate.contender;
+    if (has_uncertain_option(contenders, i) && uncertain.insert(contenders[i].base).second &&
+        seen.insert(key(i)).second)
+      rivals.push_back(i);
   }
   for (const RankedContender& candidate : all) {
     if (rivals.size() >= most) break;

@@ -298,12 +298,13 @@ Result<Sensitivity> sensitivity_of(const PlanQuestion& question, const std::vect
       objective_values(question.objective, trials.front().first(static_cast<std::size_t>(options.trials)));
   if (!now) return sensitivity;
   sensitivity.objective = shown_objective(question.objective, mean(*now));
-  std::set<StepFamily> families;
-  for (const Rival& rival : rivals) families.insert(family_of(question.plan, rival.choice.parallel));
-  const std::vector<StepFamily> compared(families.begin(), families.end());
-  const bool holds_spot = std::any_of(rivals.begin(), rivals.end(),
-                                      [](const Rival& rival) { return rival.choice.spot_nodes > 0; });
-  const std::vector<UncertainInput> inputs = uncertain_inputs(question, compared, holds_spot);
+  ComparedAnswers compared;
+  for (const Rival& rival : rivals) {
+    compared.families.insert(family_of(question.plan, rival.choice.parallel));
+    compared.policies.insert(rival.policy);
+    compared.hold_spot = compared.hold_spot || rival.choice.spot_nodes > 0;
+  }
+  const std::vector<UncertainInput> inputs = uncertain_inputs(question, compared);
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     const UncertainInput& input = inputs[i];
     if (options.is_out_of_time && options.is_out_of_time()) {

@@ -133,9 +133,9 @@ TEST_CASE("ds_ft policy: a group that spans nodes by tensor parallelism is as lo
   CHECK(result.stopped == "the job needs 2 nodes, has 1, and no more node changes are coming");
 }
 
-TEST_CASE("tutel_ft policy: ds_ft with tutel's kernels") {
+TEST_CASE("tutel_ft policy: ds_ft with the speed of tutel's kernels as an option") {
   PolicyCase ds_ft("ds_ft", R"({"moe_speedup": 1.2})");
-  PolicyCase tutel_ft("tutel_ft", "{}");
+  PolicyCase tutel_ft("tutel_ft", R"({"moe_speedup": 1.2})");
   CHECK(tutel_ft.step(10) == ds_ft.step(10));
   const SimDuration ten = tutel_ft.step(10);
   CHECK(tutel_ft.run(steps(50), held(10, {lost(ten * 5, 1)})).count(Cause::kReconfiguration) == 1);

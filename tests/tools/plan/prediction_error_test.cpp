@@ -4,10 +4,14 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <optional>
+#include <set>
+#include <string>
 #include <vector>
 
 #include "models/planner/plan_search.h"
 #include "models/planner/uncertain_input.h"
+#include "sim/base/json.h"
 #include "tools/plan/plan_answer.h"
 
 namespace goodput {
@@ -92,9 +96,8 @@ TEST_CASE("uncertain inputs: the step times of each family are varied by themsel
   PlanQuestion question = question_of({});
   const StepFamily fsdp = {Parallelism::kFsdp, GpuGeneration::kH100, StepPrecision::k16Bit};
   const StepFamily pipelined = {Parallelism::kTpPp, GpuGeneration::kH100, StepPrecision::k16Bit};
-  const std::vector<StepFamily> both = {fsdp, pipelined};
   std::vector<UncertainInput> of_steps;
-  for (UncertainInput& input : uncertain_inputs(question, both, /*holds_spot=*/false)) {
+  for (UncertainInput& input : uncertain_inputs(question, {.families = {fsdp, pipelined}})) {
     if (input.name.starts_with("step time")) of_steps.push_back(std::move(input));
   }
   REQUIRE(of_steps.size() == 2);
@@ -110,6 +113,39 @@ TEST_CASE("uncertain inputs: the step times of each family are varied by themsel
   CHECK(cost_inputs(plan).slowdown == 1.25);
   plan.parallel.zero = 1;
   CHECK(cost_inputs(plan).slowdown == 1);
+}
+
+TEST_CASE(
+    "uncertain inputs: how fast Tutel's kernels are is one, unless the question gives a measured value") {
+  const auto speedup_of = [](const std::string& policies, const std::set<std::string>& compared) {
+    const PlanQuestion question = question_of({{"/model", "mixtral-8x7b"}, {"/policies", policies}});
+    std::optional<UncertainInput> speedup;
+    for (UncertainInput& input : uncertain_inputs(question, {.policies = compared})) {
+      if (input.name == "moe_speedup") speedup = std::move(input);
+    }
+    return speedup;
+  };
+  const auto unstated = speedup_of(R"({"tutel": {}, "ds": {}})", {"tutel", "ds"});
+  REQUIRE(unstated);
+  CHECK(unstated->value == 1);
+  CHECK(unstated->least == 1);
+  CHECK(unstated->most == 1.5);
+  CHECK(unstated->tier == Tier::kAssumed);
+  const auto assumed = speedup_of(R"({"mine": {"policy": "tutel_ft", "moe_speedup": 1.2}})", {"mine"});
+  REQUIRE(assumed);
+  CHECK(assumed->value == 1.2);
+  CHECK(assumed->least == 1 / 1.2);
+  CHECK(assumed->most == 1.5 / 1.2);
+  CHECK_FALSE(speedup_of(R"({"tutel": {"moe_speedup": 1.3, "tier": "measured"}})", {"tutel"}));
+  CHECK_FALSE(speedup_of(R"({"tutel": {}, "ds": {}})", {"ds"}));
+  const PlanQuestion question =
+      question_of({{"/model", "mixtral-8x7b"}, {"/policies", R"({"tutel": {}, "ds": {"ep": 2}})"}});
+  const auto scaled = unstated->scaled(question, 1.5);
+  REQUIRE(scaled);
+  for (std::size_t i = 0; i < 2; ++i) {
+    const Json options = Json::parse(scaled->policies[i].options);
+    CHECK(options == (scaled->policies[i].name == "tutel" ? Json{{"moe_speedup", 1.5}} : Json{{"ep", 2}}));
+  }
 }
 
 TEST_CASE("plan question: keys that depend on searched ones are not said to have no effect") {

@@ -101,6 +101,30 @@ TEST_CASE("sensitivity: a value at which the answer misses its deadline is marke
   CHECK(failures.shifts[1].within_limits == (*failures.shifts[1].p_deadline >= 0.8));
 }
 
+TEST_CASE("sensitivity: faster kernels that nobody has measured are an input with a break-even") {
+  const PlanAnswer answer = looked_at(small_question({{"/model", "mixtral-8x7b"},
+                                                      {"/policies", R"({"ds": {}, "tutel": {}})"},
+                                                      {"/search", R"({"tp": [1, 2], "pp": [1], "cp": [1]})"},
+                                                      {"/spares", "[1]"},
+                                                      {"/intervals", "[1]"},
+                                                      {"/plans", "1"},
+                                                      {"/max_trials", "64"}}));
+  REQUIRE(answer.best);
+  CHECK(answer.best->policy == "ds");  // the two are equal
+  const InputSensitivity& speedup = input_named(answer, "moe_speedup");
+  CHECK(speedup.value == 1);
+  REQUIRE(speedup.shifts.size() == 2);
+  CHECK(speedup.shifts[1].value == 1.5);
+  CHECK(speedup.shifts[1].change == 0);  // ds stays as it is
+  REQUIRE(speedup.shifts[1].instead);
+  CHECK(answer.sensitivity.rivals[*speedup.shifts[1].instead].policy == "tutel");
+  // To win half a percent takes half a percent of speed if experts are all of the step, more if they are a
+  // part; a rounded interval between checkpoints may give a little of it.
+  REQUIRE(speedup.break_evens.size() == 1);
+  CHECK(speedup.break_evens[0].value > 1.004);
+  CHECK(speedup.break_evens[0].value < 1.1);
+}
+
 TEST_CASE("sensitivity: when the time is up the inputs that are left are named") {
   PlanRunOptions options;
   int asked = 0;
