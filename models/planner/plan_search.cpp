@@ -71,7 +71,8 @@ class PlanSearcher {
     GOODPUT_CHECK(options.keep > 0, "a search must keep at least one plan");
     keepers_.push_back({nullptr, {GateStanding(options.keep)}});
     for (const PlanGate& gate : options.gates)
-      keepers_.push_back({&gate.limits, {GateStanding(gate.sizes), GateStanding(gate.layouts)}});
+      keepers_.push_back(
+          {&gate.limits, {GateStanding(gate.sizes), GateStanding(gate.layouts), GateStanding(2)}});
     reject(Rejection::kOtherGpus, choices.of_other_sizes);
     reject(Rejection::kBatch, choices.of_other_batches);
   }
@@ -181,9 +182,10 @@ class PlanSearcher {
   }
 
   // By standing.
-  [[nodiscard]] std::array<GateStanding::Kind, 2> kinds(const Keeper& keeper, std::size_t choice) const {
+  [[nodiscard]] std::array<GateStanding::Kind, 3> kinds(const Keeper& keeper, std::size_t choice) const {
     if (keeper.limits == nullptr) return {GateStanding::Kind{static_cast<std::int64_t>(choice)}};
-    return {GateStanding::Kind{size_of(choices_[choice])}, layout_of(choices_[choice])};
+    const PlanChoice& plan = choices_[choice];
+    return {GateStanding::Kind{size_of(plan)}, layout_of(plan), GateStanding::Kind{plan.zero == 3 ? 1 : 0}};
   }
 
   // Whether some keeper may keep the choice.

@@ -39,8 +39,9 @@ struct MisfitPlan {
 };
 
 // The plans that a policy can run, and what memory they need with it. Of these are kept: the fastest for each
-// size of replicas, and the fastest of each layout (tp, pp, cp, schedule, and ZeRO stage 0, 1, or more), for
-// policies whose own step times may rank plans in another order.
+// size of replicas; the fastest with ZeRO-3 and without, whose step times may be off by different factors;
+// and the fastest of each layout (tp, pp, cp, schedule, and ZeRO stage 0, 1, or more), for policies whose own
+// step times may rank plans in another order.
 struct PlanGate {
   PlanLimits limits{};
   std::size_t sizes = 3;    // the fastest of them

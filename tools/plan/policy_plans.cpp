@@ -161,7 +161,8 @@ class PlanFinder {
     }
   }
 
-  // The fastest of each size of replicas, by steps of its own or in the order of the search.
+  // The fastest of each size of replicas, by steps of its own or in the order of the search, and then of each
+  // family of layouts that is not among them.
   void choose(std::size_t i) {
     PolicyPlans& policy = found_.policies[i];
     policy.reason = applicants_[i].reason;
@@ -177,12 +178,20 @@ class PlanFinder {
       return a.step && b.step && *a.step < *b.step;
     });
     std::set<std::int64_t> sizes;
-    std::erase_if(policy.plans, [&](const PolicyPlan& one) {
+    std::set<StepFamily> families;
+    std::vector<PolicyPlan> others;
+    std::vector<PolicyPlan> chosen;
+    for (PolicyPlan& one : policy.plans) {
       const ParallelPlan& plan = one.parallel;
-      return !sizes.insert(std::int64_t{plan.tp} * plan.pp * plan.cp).second;
-    });
-    const auto most = static_cast<std::size_t>(question_.plans);
-    if (policy.plans.size() > most) policy.plans.resize(most);
+      const bool is_new = std::ssize(chosen) < question_.plans &&
+                          sizes.insert(std::int64_t{plan.tp} * plan.pp * plan.cp).second;
+      if (is_new) families.insert(family_of(question_.plan, plan));
+      (is_new ? chosen : others).push_back(std::move(one));
+    }
+    for (PolicyPlan& one : others) {
+      if (families.insert(family_of(question_.plan, one.parallel)).second) chosen.push_back(std::move(one));
+    }
+    policy.plans = std::move(chosen);
   }
 
   const PlanQuestion& question_;

@@ -2,7 +2,8 @@
 //
 // A search finds the fastest plans that the policy can run and that fit into memory as the policy runs them.
 // The policy's own step on the nodes that train then ranks them. Plans whose replicas use the same number of
-// GPUs lose as much at a failure, so only the fastest of them competes.
+// GPUs lose as much at a failure, so only the fastest of them competes. The fastest plan of another family
+// competes too, because predicted steps of each family may be off by a different factor.
 #pragma once
 
 #include <cstdint>
@@ -27,7 +28,7 @@ struct PolicyPlan {
 
 struct PolicyPlans {
   std::string policy{};             // as the question calls it
-  std::vector<PolicyPlan> plans{};  // its own fastest first
+  std::vector<PolicyPlan> plans{};  // its own fastest first, then another family's
   std::string reason{};             // without plans: why there are none
 };
 

@@ -122,6 +122,7 @@ std::vector<std::string> kinds_one_by_one(const TrainingPlan& base, const PlanSp
   std::map<std::tuple<int, int, int, std::string, int>,
            std::tuple<SimDuration, Bytes, std::size_t, std::string>>
       best;
+  std::map<bool, std::tuple<SimDuration, Bytes, std::size_t, std::string>> families;  // by ZeRO-3 or not
   for (std::size_t i = 0; i < choices->choices.size(); ++i) {
     plan.parallel = maker.plan(choices->choices[i]);
     if (!check_training_plan(plan)) continue;
@@ -140,13 +141,17 @@ std::vector<std::string> kinds_one_by_one(const TrainingPlan& base, const PlanSp
     const std::tuple timed{step_time(*step), needed, i, line_of(parallel, step_time(*step), needed)};
     const auto [known, is_new] = best.emplace(key, timed);
     if (!is_new) known->second = std::min(known->second, timed);
+    const auto family = families.emplace(parallel.zero == 3, timed).first;
+    family->second = std::min(family->second, timed);
   }
   for (const auto& [key, timed] : best) kinds.push_back(timed);
   std::sort(kinds.begin(), kinds.end());
+  kinds.resize(std::min(kinds.size(), std::max(gate.sizes, gate.layouts)));
+  for (const auto& [is_fsdp, timed] : families) kinds.push_back(timed);
+  std::sort(kinds.begin(), kinds.end());
+  kinds.erase(std::unique(kinds.begin(), kinds.end()), kinds.end());
   std::vector<std::string> lines;
-  for (const auto& timed : kinds) {
-    if (lines.size() < std::max(gate.sizes, gate.layouts)) lines.push_back(std::get<3>(timed));
-  }
+  for (const auto& timed : kinds) lines.push_back(std::get<3>(timed));
   return lines;
 }
 

@@ -224,8 +224,7 @@ TEST_CASE("plan: a policy that needs more memory gets plans that fit with it") {
                                 {"/spares", "[0]"},
                                 {"/intervals", "[1]"},
                                 {"/max_trials", "16"}}));
-  REQUIRE(plans_of(answer, "elastic_dp").plans.size() == 1);
-  REQUIRE(plans_of(answer, "checkpoint").plans.size() == 1);
+  REQUIRE_FALSE(plans_of(answer, "elastic_dp").plans.empty());
   CHECK(plans_of(answer, "elastic_dp").plans[0].parallel.pp > 1);
 }
 
@@ -236,10 +235,12 @@ TEST_CASE("plan: each policy competes with its own plans, ranked by its own step
   for (const PolicyPlans& policy : answer.policies) {
     CAPTURE(policy.policy);
     REQUIRE_FALSE(policy.plans.empty());
-    CHECK(policy.plans.size() <= 3);
+    CHECK(policy.plans.size() <= 4);  // three, and one of the other family
+    CHECK(std::ranges::any_of(policy.plans, [](const PolicyPlan& plan) { return plan.parallel.zero == 3; }));
+    CHECK(std::ranges::any_of(policy.plans, [](const PolicyPlan& plan) { return plan.parallel.zero < 3; }));
     for (std::size_t i = 0; i < policy.plans.size(); ++i) {
       REQUIRE(policy.plans[i].step);
-      if (i == 0) continue;
+      if (i == 0 || i == 3) continue;
       CHECK(*policy.plans[i].step >= *policy.plans[i - 1].step);
       const ParallelPlan& plan = policy.plans[i].parallel;
       const ParallelPlan& faster = policy.plans[i - 1].parallel;
