@@ -10,8 +10,13 @@
 #include "models/job/stage_layers.h"
 #include "models/routing/job_routing.h"
 #include "models/schedule/schedule.h"
+#include "models/step/block_prices.h"
 #include "models/step/block_work.h"
+#include "models/step/gpu_parameters.h"
 #include "models/step/planned_step.h"
+#include "models/step/step_costs.h"
+#include "models/step/step_frame.h"
+#include "models/step/step_layout.h"
 #include "sim/base/index.h"
 #include "sim/base/text.h"
 #include "sim/engine/timing.h"
@@ -124,6 +129,56 @@ Status check_placements(const TrainingPlan& plan, std::span<const ExpertPlacemen
     }
   }
   return Ok{};
+}
+
+struct TimedStep {
+  SimDuration step{};
+  SimDuration passes{};  // until the last one ends
+  Tier tier = Tier::kModel;
+};
+
+SimDuration whole_ns(double nanoseconds) {
+  return SimDuration{static_cast<std::int64_t>(nanoseconds)};
+}
+
+Result<TimedStep> time_ops(const TrainingPlan& plan, const CostModel& cost, const StepRouting& routing,
+                           Granularity granularity) {
+  GOODPUT_TRY(const PlannedStep step, build_planned_step(plan, cost, granularity, routing));
+  std::vector<OpId> passes;
+  for (OpId op = 0; op < step.ops.size(); ++op) {
+    if (is_pass(step.ops[op].op.type)) passes.push_back(op);
+  }
+  TimingEngine timing(step.graph, step.lanes, passes, TimingEngine::Keep::kStepTimes);
+  timing.propagate(PlannedValues(step));
+  return TimedStep{whole_ns(timing.spans().front()), whole_ns(timing.finish_times().front()), step.tier};
+}
+
+// The same where passes run in turn layer by layer: no graph of layers, which is large, unless ranks differ.
+Result<TimedStep> time_pairs(const TrainingPlan& plan, const PipelineSchedule& schedule,
+                             const StepLayout& layout, const CostModel& cost, const StepRouting& routing) {
+  const BlockPrices prices(plan, cost, routing, Granularity::kLayers);
+  if (prices.ranks() > 1) return time_ops(plan, cost, routing, Granularity::kLayers);
+  const StepCosts costs = compute_step_costs(plan, schedule, cost, routing, prices);
+  const ScheduleShape shape = schedule_shape(plan.parallel);
+  GOODPUT_TRY(const StepFrame frame,
+              StepFrame::build(schedule, shape, step_features(plan, schedule), layout));
+  if (costs.priced_s <= kLongestStepS) {
+    const std::vector<double> values = layout.values(costs);
+    const double total = frame.total(values);
+    if (total > 0 && total <= 1e9 * kLongestStepS)
+      return TimedStep{frame.step_times({&values, 1}).front(), frame.end_of_passes(values), costs.tier};
+  }
+  return time_ops(plan, cost, routing, Granularity::kOps);  // which says what is wrong
+}
+
+Result<TimedStep> time_step(const TrainingPlan& plan, const CostModel& cost, const StepRouting& routing) {
+  const Result<const PipelineSchedule*> schedule = find_schedule(plan.parallel.schedule);
+  const ScheduleShape shape = schedule_shape(plan.parallel);
+  if (schedule && (*schedule)->check(shape)) {
+    const StepLayout layout(**schedule, shape);
+    if (layout.has_pairs()) return time_pairs(plan, **schedule, layout, cost, routing);
+  }
+  return time_ops(plan, cost, routing, Granularity::kOps);
 }
 
 Result<MemoryReport> memory_of(const TrainingPlan& plan, ExpertSlots slots) {
@@ -249,23 +304,29 @@ Result<MoeStepModel::SlotPlan> MoeStepModel::expert_parallel_plan(std::int32_t n
   return placed;
 }
 
+Status check_flexible(const ParallelPlan& plan) {
+  const auto wrong = [](std::string_view key, std::string what) {
+    return Error{std::move(what), {.pointer = fmt::format("/parallel/{}", key)}};
+  };
+  if (!keeps_one_copy(plan)) {
+    return wrong("schedule",
+                 fmt::format("is {}, which keeps each layer on two stages, but the experts of a layer are "
+                             "placed on the nodes of one; use another, such as zb-h1",
+                             in_quotes(plan.schedule)));
+  }
+  if (plan.zero == 3)
+    return wrong("zero", "must be at most 2, not 3, because experts have different numbers of replicas");
+  if (plan.sharding_instances() == 1) return Ok{};
+  return wrong("zero_instances",
+               fmt::format("must be 1, not {}, because experts have different numbers of replicas",
+                           plan.zero_instances));
+}
+
 Status MoeStepModel::check_flexible() const {
   GOODPUT_TRY_STATUS(check_experts(base_));
-  if (!keeps_one_copy(base_)) {
-    return wrong_plan(
-        base_, "/parallel/schedule",
-        fmt::format("is {}, which keeps each layer on two stages, but the experts of a layer are "
-                    "placed on the nodes of one; use another, such as zb-h1",
-                    in_quotes(base_.parallel.schedule)));
-  }
-  if (base_.parallel.zero == 3) {
-    return wrong_plan(base_, "/parallel/zero",
-                      "must be at most 2, not 3, because experts have different numbers of replicas");
-  }
-  if (base_.parallel.sharding_instances() == 1) return Ok{};
-  return wrong_plan(base_, "/parallel/zero_instances",
-                    fmt::format("must be 1, not {}, because experts have different numbers of replicas",
-                                base_.parallel.zero_instances));
+  const Status checked = goodput::check_flexible(base_.parallel);
+  if (checked) return Ok{};
+  return wrong_plan(base_, checked.error().where.pointer, checked.error().what);
 }
 
 Result<MoeStepModel::SlotPlan> MoeStepModel::flexible_plan(std::int32_t nodes,
@@ -305,18 +366,11 @@ Result<StepTime> MoeStepModel::time(const TrainingPlan& plan, const StepRouting&
                                     const StepSettings& settings) const {
   GOODPUT_CHECK(settings.slowest_speed > 0 && settings.moe_speedup > 0, "speeds must be positive");
   const SlowedKernels cost(cost_, settings.slowest_speed);
-  GOODPUT_TRY(const PlannedStep step, build_planned_step(plan, cost, Granularity::kOps, routing));
-  std::vector<OpId> passes;
-  for (OpId op = 0; op < step.ops.size(); ++op) {
-    if (is_pass(step.ops[op].op.type)) passes.push_back(op);
-  }
-  TimingEngine timing(step.graph, step.lanes, passes, TimingEngine::Keep::kStepTimes);
-  timing.propagate(PlannedValues(step));
-  const auto whole = [](double nanoseconds) { return SimDuration{static_cast<std::int64_t>(nanoseconds)}; };
-  return StepTime{.step = whole(timing.spans().front()) + settings.step_overhead,
-                  .forward_backward = whole(timing.finish_times().front()),
+  GOODPUT_TRY(const TimedStep timed, time_step(plan, cost, routing));
+  return StepTime{.step = timed.step + settings.step_overhead,
+                  .forward_backward = timed.passes,
                   .samples = batch_.samples(plan.parallel.dp),
-                  .tier = step.tier};
+                  .tier = timed.tier};
 }
 
 Result<std::vector<ExpertShare>> MoeStepModel::group_shares(const SlotPlan& placed,

@@ -53,6 +53,10 @@ struct StepSettings {
   ExpertDispatch dispatch = ExpertDispatch::kPadded;  // of expert_parallel()
 };
 
+// Fails, naming the key of the plan, where the experts of a layer cannot be anywhere on the nodes of one
+// stage.
+[[nodiscard]] Status check_flexible(const ParallelPlan& plan);
+
 class MoeStepModel {
  public:
   // Keeps references: all must outlive it. `base` says model, machines and what a replica does; its cluster
@@ -123,7 +127,7 @@ class MoeStepModel {
                                                             const ExpertParallelGroup& group) const;
   // `nodes`: of a stage.
   [[nodiscard]] Result<MemoryReport> flexible_memory(std::int32_t nodes, std::int32_t slots_per_node) const;
-  // Fails where the plan is none for experts anywhere on the nodes of their stage.
+  // The same of the base plan, which must have experts.
   [[nodiscard]] Status check_flexible() const;
 
  private:

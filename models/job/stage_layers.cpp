@@ -9,16 +9,16 @@
 namespace goodput {
 namespace {
 
-const PipelineSchedule& schedule_of(const TrainingPlan& plan) {
-  const Result<const PipelineSchedule*> schedule = find_schedule(plan.parallel.schedule);
+const PipelineSchedule& schedule_of(const ParallelPlan& plan) {
+  const Result<const PipelineSchedule*> schedule = find_schedule(plan.schedule);
   GOODPUT_CHECK(schedule.has_value(), "the schedule of the plan must exist");
   return **schedule;
 }
 
 // By layer of the model; -1: it has no experts.
-std::vector<std::int64_t> numbers_of_expert_layers(const ModelShape& model) {
-  std::vector<std::int64_t> numbers;
-  std::int64_t next = 0;
+std::vector<std::int32_t> numbers_of_expert_layers(const ModelShape& model) {
+  std::vector<std::int32_t> numbers;
+  std::int32_t next = 0;
   for (std::int32_t layer = 0; layer < model.layers; ++layer)
     numbers.push_back(model.is_moe_layer(layer) ? next++ : -1);
   return numbers;
@@ -27,13 +27,13 @@ std::vector<std::int64_t> numbers_of_expert_layers(const ModelShape& model) {
 }  // namespace
 
 std::vector<std::vector<std::size_t>> expert_layers_by_position(const TrainingPlan& plan) {
-  const PipelineSchedule& schedule = schedule_of(plan);
-  const std::vector<std::int64_t> numbers = numbers_of_expert_layers(plan.model);
+  const PipelineSchedule& schedule = schedule_of(plan.parallel);
+  const std::vector<std::int32_t> numbers = numbers_of_expert_layers(plan.model);
   std::vector<std::vector<std::size_t>> by_position;
   for (const LayerRange range : layers_by_position(plan, schedule.positions(schedule_shape(plan.parallel)))) {
     std::vector<std::size_t>& here = by_position.emplace_back();
     for (std::int32_t layer = range.first; layer < range.first + range.count; ++layer) {
-      const std::int64_t number = numbers[index(std::min(layer, plan.model.layers - 1))];
+      const std::int32_t number = numbers[index(std::min(layer, plan.model.layers - 1))];
       if (number >= 0) here.push_back(index(number));
     }
   }
@@ -41,12 +41,12 @@ std::vector<std::vector<std::size_t>> expert_layers_by_position(const TrainingPl
 }
 
 std::vector<StageLayers> layers_by_stage(const TrainingPlan& plan) {
-  const PipelineSchedule& schedule = schedule_of(plan);
+  const PipelineSchedule& schedule = schedule_of(plan.parallel);
   const ScheduleShape shape = schedule_shape(plan.parallel);
   const std::vector<std::int32_t> stage_of = stages_by_position(schedule, shape);
   const auto positions = static_cast<std::int32_t>(stage_of.size());
   const std::vector<LayerRange> ranges = layers_by_position(plan, positions);
-  const std::vector<std::int64_t> numbers = numbers_of_expert_layers(plan.model);
+  const std::vector<std::int32_t> numbers = numbers_of_expert_layers(plan.model);
   std::vector<StageLayers> stages(index(plan.parallel.pp), {{}, 0});
   double all = 0;
   for (std::int32_t position = 0; position < positions; ++position) {
@@ -67,9 +67,9 @@ std::vector<StageLayers> layers_by_stage(const TrainingPlan& plan) {
   return stages;
 }
 
-bool keeps_one_copy(const TrainingPlan& plan) {
+bool keeps_one_copy(const ParallelPlan& plan) {
   const PipelineSchedule& schedule = schedule_of(plan);
-  const ScheduleShape shape = schedule_shape(plan.parallel);
+  const ScheduleShape shape = schedule_shape(plan);
   return schedule.chunks(shape) * shape.stages == schedule.positions(shape);
 }
 

@@ -20,10 +20,10 @@ struct StageLayers {
   std::vector<std::size_t> expert_layers{};  // ascending, without those of multi-token prediction
   double dense_share = 1;                    // of the model's parameters that are not routed experts
 };
-// REQUIRES: keeps_one_copy(plan).
+// REQUIRES: keeps_one_copy(plan.parallel).
 [[nodiscard]] std::vector<StageLayers> layers_by_stage(const TrainingPlan& plan);
 
 // Whether no layer is on two stages, as in schedules that run in both directions.
-[[nodiscard]] bool keeps_one_copy(const TrainingPlan& plan);
+[[nodiscard]] bool keeps_one_copy(const ParallelPlan& plan);
 
 }  // namespace goodput

@@ -80,4 +80,16 @@ Result<StepTime> TimedPlan::planned(const ParallelPlan& parallel, const StepSett
   return known(planned_, key, settings, [&](const StepSettings& of) { return steps_.planned(parallel, of); });
 }
 
+Result<StepTime> TimedPlan::flexible(const Placing& placing,
+                                     const std::function<std::vector<ExpertPlacement>()>& place,
+                                     const LayerClasses& classes, std::size_t window,
+                                     const StepSettings& settings) const {
+  if (right_ != nullptr)
+    return in_error(right_->flexible(placing, place, classes, window, without_overhead(settings)), settings);
+  const FlexibleKey key{placing, window, settings.moe_speedup, settings.slowest_speed};
+  return known(flexible_, key, settings, [&](const StepSettings& of) {
+    return steps_.flexible(place(), classes, routing_.loads(window), of);
+  });
+}
+
 }  // namespace goodput

@@ -2,10 +2,13 @@
 // nodes. Jobs that differ in nothing else share one.
 #pragma once
 
+#include <array>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <tuple>
+#include <vector>
 
 #include "models/checkpoint/checkpoint_modules.h"
 #include "models/job/job_step.h"
@@ -48,6 +51,14 @@ class TimedPlan {
   // MoeStepModel::planned(), likewise.
   [[nodiscard]] Result<StepTime> planned(const ParallelPlan& parallel, const StepSettings& settings) const;
 
+  // MoeStepModel::flexible(), likewise, with the loads of a window. `placing` stands for the placements: two
+  // callers that give the same have the same. `place` makes them.
+  using Placing = std::array<std::int64_t, 6>;
+  [[nodiscard]] Result<StepTime> flexible(const Placing& placing,
+                                          const std::function<std::vector<ExpertPlacement>()>& place,
+                                          const LayerClasses& classes, std::size_t window,
+                                          const StepSettings& settings) const;
+
  private:
   TimedPlan(TrainingPlan plan, BatchRule batch, JobRouting routing, std::unique_ptr<CostModel> cost);
 
@@ -55,6 +66,8 @@ class TimedPlan {
   using StepKey = std::tuple<std::int32_t, std::int32_t, std::size_t, double, double, ExpertDispatch>;
   // A parallel plan as text, and the same settings.
   using PlannedKey = std::tuple<std::string, double, double>;
+  // The placements, the window, and the same settings.
+  using FlexibleKey = std::tuple<Placing, std::size_t, double, double>;
   template <typename Key, typename Compute>
   [[nodiscard]] static Result<StepTime> known(BoundedMemo<Key, Result<StepTime>>& memo, const Key& key,
                                               const StepSettings& settings, const Compute& compute);
@@ -70,6 +83,7 @@ class TimedPlan {
   StepTime own_step_{};
   mutable BoundedMemo<StepKey, Result<StepTime>> known_{10'000};
   mutable BoundedMemo<PlannedKey, Result<StepTime>> planned_{10'000};
+  mutable BoundedMemo<FlexibleKey, Result<StepTime>> flexible_{10'000};
 };
 
 }  // namespace goodput

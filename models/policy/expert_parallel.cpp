@@ -48,9 +48,7 @@ Status check_one_stage(const ParallelPlan& plan) {
 }
 
 Status check_one_stage(const JobModel& job) {
-  const TrainingPlan& plan = job.plan();
-  const Status one = check_one_stage(plan.parallel);
-  return one ? one : Status(plan.error(one.error().where.pointer, one.error().what));
+  return in_file_of(job.plan(), check_one_stage(job.plan().parallel));
 }
 
 Result<PlanLimits> limits_of_groups(const ExpertParallelOptions& options, const TrainingPlan& base,

@@ -14,6 +14,7 @@
 #include <utility>
 
 #include "models/job/misfit_warnings.h"
+#include "models/job/step_batch.h"
 #include "models/migration/reconfiguration.h"
 #include "models/policy/job_warnings.h"
 #include "models/policy/lazarus_placements.h"
@@ -22,7 +23,6 @@
 #include "models/policy/policy.h"
 #include "models/policy/policy_options.h"
 #include "models/policy/restart_options.h"
-#include "models/schedule/schedule.h"
 
 namespace goodput {
 namespace {
@@ -329,6 +329,7 @@ std::vector<std::string> idle_warnings(const JobModel& job, const LazarusPlaceme
 
 Result<std::unique_ptr<PreparedPolicy>> prepare_lazarus(const LazarusOptions& options, const JobModel& job) {
   if (!job.has_experts()) return Error{"the model has no experts; choose another policy"};
+  GOODPUT_TRY_STATUS(in_file_of(job.plan(), check_unsharded(job.plan().parallel)));
   GOODPUT_TRY_STATUS(job.steps().check_flexible());
   if (const Status known = check_interval(options.checkpoint, job); !known)
     return known.error().inside("/checkpoint");
@@ -367,49 +368,45 @@ Result<std::unique_ptr<PreparedPolicy>> prepare_lazarus(const LazarusOptions& op
       fits, step.step);
 }
 
+// Nodes of a stage, on the plan's own nodes: as LazarusPlacements counts them. 0: they do not hold all
+// experts.
+std::int64_t stage_nodes(const LazarusOptions& options, const ParallelPlan& plan, const TrainingPlan& base) {
+  const std::int64_t gpus = base.cluster.gpus_per_node;
+  const std::int64_t of_stage = std::int64_t{plan.tp} * plan.cp;
+  const std::int64_t unit = nodes_filled_by(of_stage, base);
+  const auto in_units = [unit](std::int64_t nodes) { return (nodes + unit - 1) / unit * unit; };
+  const std::int64_t narrow = nodes_of(plan, base) / unit / plan.pp * unit;
+  const std::int64_t slots = gpus * options.rules.slots_per_gpu;
+  const std::int64_t holding = in_units((base.model.moe->experts + slots - 1) / slots);
+  if (narrow < holding) return 0;
+  const StepBatch batch(plan, BatchRule::kFixed);
+  const std::int64_t training = batch.fewest_replicas(narrow * gpus / of_stage) * of_stage;
+  return std::max(holding, std::min(narrow, in_units((training + gpus - 1) / gpus)));
+}
+
 // Any expert may be on any GPU of its stage.
-PlacedPlan placed_anywhere(const LazarusOptions& options, const ParallelPlan& plan) {
+PlacedPlan placed_anywhere(const LazarusOptions& options, const ParallelPlan& plan,
+                           const TrainingPlan& base) {
+  const std::int64_t gpus = stage_nodes(options, plan, base) * base.cluster.gpus_per_node;
   PlacedPlan placed{plan, {options.rules.slots_per_gpu, true}};
-  placed.parallel.ep = static_cast<std::int32_t>(plan.gpus() / plan.pp);
+  const std::int64_t replicas = gpus / (std::int64_t{plan.tp} * plan.cp);
+  placed.parallel.dp = static_cast<std::int32_t>(replicas);
+  placed.parallel.ep = static_cast<std::int32_t>(gpus);
+  placed.parallel.global_batch =
+      replicas * plan.micro_batch * StepBatch(plan, BatchRule::kFixed).micro_batches(replicas);
   return placed;
 }
 
-bool has_two_pipelines(const ParallelPlan& plan) {
-  const auto schedule = find_schedule(plan.schedule);
-  const ScheduleShape shape{.stages = plan.pp, .chunks = plan.vpp};
-  return schedule && (*schedule)->place(shape, 0, (*schedule)->chunks(shape) - 1).pipeline > 0;
-}
-
 Status check_lazarus_plan(const LazarusOptions& options, const ParallelPlan& plan, const TrainingPlan& base) {
-  if (plan.pp != 1) {
-    return Error{fmt::format("must be 1, not {}, because any node must be able to hold any expert", plan.pp),
-                 {.pointer = "/parallel/pp"}};
-  }
-  if (plan.zero == 3) {
-    return Error{"must be at most 2, not 3, because experts have different numbers of replicas",
-                 {.pointer = "/parallel/zero"}};
-  }
-  if (plan.sharding_instances() > 1) {
-    return Error{fmt::format("must be 1, not {}, because experts have different numbers of replicas",
-                             plan.zero_instances),
-                 {.pointer = "/parallel/zero_instances"}};
-  }
-  if (has_two_pipelines(plan)) {
+  GOODPUT_TRY_STATUS(check_unsharded(plan));
+  GOODPUT_TRY_STATUS(check_flexible(plan));
+  if (stage_nodes(options, plan, base) == 0) {
     return Error{
-        fmt::format("is \"{}\", which holds every layer on two stages; use a schedule with one pipeline",
-                    plan.schedule),
-        {.pointer = "/parallel/schedule"}};
+        fmt::format("the nodes of each of the {} pipeline stages cannot hold all {} experts with "
+                    "slots_per_gpu {}",
+                    plan.pp, base.model.moe->experts, options.rules.slots_per_gpu)};
   }
-  // Whole nodes for each stage, with slots for all experts of its layers.
-  const std::int64_t nodes = nodes_of(plan, base);
-  const std::int64_t replica = std::int64_t{plan.pp} * plan.tp * plan.cp;
-  const std::int64_t slots = nodes / plan.pp * base.cluster.gpus_per_node * options.rules.slots_per_gpu;
-  if (nodes % plan.pp != 0 || nodes_filled_by(replica, base) > nodes || slots < base.model.moe->experts) {
-    return Error{
-        fmt::format("{} nodes in {} stages cannot hold whole replicas of the plan with all {} experts", nodes,
-                    plan.pp, base.model.moe->experts)};
-  }
-  return check_whole_experts(placed_anywhere(options, plan).parallel);
+  return check_whole_experts(placed_anywhere(options, plan, base).parallel);
 }
 
 Result<PlanLimits> lazarus_limits(const LazarusOptions& options, const TrainingPlan& base) {
@@ -417,7 +414,7 @@ Result<PlanLimits> lazarus_limits(const LazarusOptions& options, const TrainingP
   return PlanLimits{
       .etp = 1,
       .check = [&](const ParallelPlan& plan) { return check_lazarus_plan(options, plan, base); },
-      .placed = [&](const ParallelPlan& plan) { return placed_anywhere(options, plan); }};
+      .placed = [&](const ParallelPlan& plan) { return placed_anywhere(options, plan, base); }};
 }
 
 }  // namespace

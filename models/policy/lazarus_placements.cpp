@@ -158,9 +158,18 @@ const LazarusPlacements::Layers& LazarusPlacements::layers(std::size_t stage, Pl
 Result<StepTime> LazarusPlacements::time(PlacementId placement, std::size_t window, double slowest) const {
   StepSettings settings = settings_;
   settings.slowest_speed = slowest;
-  Layers placed;
-  for (const auto& [stage, of_class] : in_stage_) placed.push_back(layers(stage, placement)[of_class]);
-  return job_->steps().flexible(placed, classes_, job_->routing().loads(window), settings);
+  const TimedPlan::Placing placing = {rules_.slots_per_gpu,
+                                      static_cast<std::int64_t>(rules_.allocation),
+                                      static_cast<std::int64_t>(rules_.rule),
+                                      rules_.min_replicas,
+                                      nodes_of_stage(placement),
+                                      static_cast<std::int64_t>(this->window(placement))};
+  const auto place = [&] {
+    Layers placed;
+    for (const auto& [stage, of_class] : in_stage_) placed.push_back(layers(stage, placement)[of_class]);
+    return placed;
+  };
+  return job_->timed().flexible(placing, place, classes_, window, settings);
 }
 
 Result<StepTime> LazarusPlacements::check(std::int32_t nodes) const {

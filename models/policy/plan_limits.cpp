@@ -26,6 +26,19 @@ PlacedPlan placed_in_groups(const ParallelPlan& plan, const WholeExpertGroups& g
   return placed;
 }
 
+Status in_file_of(const TrainingPlan& plan, const Status& status) {
+  return status ? status : Status(plan.error(status.error().where.pointer, status.error().what));
+}
+
+Status check_unsharded(const ParallelPlan& plan) {
+  if (plan.zero == 0) return Ok{};
+  return Error{
+      fmt::format(
+          "must be 0, not {}, because a lost node would take its shard of the optimizer state with it",
+          plan.zero),
+      {.pointer = "/parallel/zero"}};
+}
+
 Status check_groups(const ParallelPlan& plan, const WholeExpertGroups& groups, const TrainingPlan& base) {
   const std::int64_t peers = std::int64_t{plan.cp} * plan.tp;
   const std::int64_t of_stage = std::lcm(std::int64_t{groups.ep}, peers);

@@ -37,6 +37,12 @@ struct PlanLimits {
 // The fewest nodes that units of so many GPUs fill.
 [[nodiscard]] std::int64_t nodes_filled_by(std::int64_t gpus, const TrainingPlan& base);
 
+// The same status with the file of the plan for its place.
+[[nodiscard]] Status in_file_of(const TrainingPlan& plan, const Status& status);
+
+// For policies that go on without the nodes they lost: with ZeRO, those hold shards that nobody else has.
+[[nodiscard]] Status check_unsharded(const ParallelPlan& plan);
+
 // Groups of `ep` GPUs share out the experts of a layer. Each GPU holds whole experts, and `redundant` more.
 struct WholeExpertGroups {
   std::int32_t ep = 1;

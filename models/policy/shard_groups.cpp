@@ -127,6 +127,7 @@ config::Fields config_fields(ShardGroupsOptions& options, const PolicyContext& c
 Result<std::unique_ptr<PreparedPolicy>> prepare_shard_groups(const ShardGroupsOptions& options,
                                                              const JobModel& job) {
   GOODPUT_TRY_STATUS(check_one_stage(job));
+  GOODPUT_TRY_STATUS(in_file_of(job.plan(), check_unsharded(job.plan().parallel)));
   GOODPUT_TRY(ExpertParallelJob groups, expert_parallel_job(job, options.groups));
   const ModuleBytes bytes = checkpoint_modules(job, options.groups.restart.checkpoint);
   const Shards shards{groups.nodes_of_group,
@@ -139,7 +140,12 @@ Result<std::unique_ptr<PreparedPolicy>> prepare_shard_groups(const ShardGroupsOp
 }
 
 Result<PlanLimits> shard_group_limits(const ShardGroupsOptions& options, const TrainingPlan& base) {
-  return limits_of_groups(options.groups, base, GroupStages::kOne);
+  GOODPUT_TRY(PlanLimits limits, limits_of_groups(options.groups, base, GroupStages::kOne));
+  limits.check = [groups = std::move(limits.check)](const ParallelPlan& plan) -> Status {
+    GOODPUT_TRY_STATUS(groups(plan));
+    return check_unsharded(plan);
+  };
+  return limits;
 }
 
 }  // namespace goodput

@@ -174,18 +174,31 @@ Result<StepFrame> StepFrame::build(const PipelineSchedule& schedule, const Sched
   for (const std::uint32_t node : frame.graph_.caller_index())
     frame.entry_of_.push_back(static_cast<std::uint32_t>(builder.entries()[node]));
   frame.last_ = last_ops(frame.graph_);
+  for (OpId op = 0; op < frame.graph_.size(); ++op) {
+    const std::uint32_t node = frame.graph_.caller_index()[op];
+    if (node < planned.ops.size() && is_pass(planned.ops[node].type)) frame.passes_.push_back(op);
+  }
   frame.count_.resize(layout.size());
   for (const std::size_t entry : builder.whole_entries()) ++frame.count_[entry];
   return frame;
 }
 
 std::vector<SimDuration> StepFrame::step_times(std::span<const std::vector<double>> values) const {
+  return latest_ends(values, last_);
+}
+
+SimDuration StepFrame::end_of_passes(const std::vector<double>& values) const {
+  return latest_ends({&values, 1}, passes_).front();
+}
+
+std::vector<SimDuration> StepFrame::latest_ends(std::span<const std::vector<double>> values,
+                                                std::span<const OpId> of) const {
   constexpr std::size_t kAtOnce = 64;  // whose rows stay in cache
   std::vector<SimDuration> times;
   for (std::size_t begin = 0; begin < values.size(); begin += kAtOnce) {
     const auto plans = values.subspan(begin, std::min(kAtOnce, values.size() - begin));
     const LaneShape lanes{plans.size(), 1};
-    TimingEngine timing(graph_, lanes, last_, TimingEngine::Keep::kFinishTimes);
+    TimingEngine timing(graph_, lanes, of, TimingEngine::Keep::kFinishTimes);
     timing.propagate(FrameValues(plans, lanes.stride(), entry_of_));
     for (const double time : timing.finish_times())
       times.push_back(SimDuration{static_cast<std::int64_t>(time)});

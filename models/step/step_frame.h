@@ -30,16 +30,22 @@ class StepFrame {
   // Of plans whose costs are `values`: those of the layout.
   [[nodiscard]] std::vector<SimDuration> step_times(std::span<const std::vector<double>> values) const;
 
+  // When the last pass of one of them ends, from the start of the step on.
+  [[nodiscard]] SimDuration end_of_passes(const std::vector<double>& values) const;
+
   // All ops one after the other, in nanoseconds.
   [[nodiscard]] double total(std::span<const double> values) const;
 
  private:
   explicit StepFrame(OpGraph graph) : graph_(std::move(graph)) {}
+  [[nodiscard]] std::vector<SimDuration> latest_ends(std::span<const std::vector<double>> values,
+                                                     std::span<const OpId> of) const;
 
   OpGraph graph_;
   std::vector<std::uint32_t> entry_of_;  // by OpId
   std::vector<OpId> last_;               // that nothing waits for
-  std::vector<std::int64_t> count_;      // ops, by entry
+  std::vector<OpId> passes_;
+  std::vector<std::int64_t> count_;  // ops, by entry
 };
 
 }  // namespace goodput

@@ -346,7 +346,8 @@ class Answering {
       std::span<const std::size_t> among = {}) const {
     std::vector<RankedContender> ranked =
         ranked_contenders(contenders, question_, static_cast<std::size_t>(trials));
-    std::ranges::stable_partition(ranked, std::logical_not{}, &RankedContender::breaks_limit);
+    std::stable_partition(ranked.begin(), ranked.end(),
+                          [](const RankedContender& one) { return !one.breaks_limit; });
     std::map<std::string, std::vector<std::size_t>> policies;
     for (const RankedContender& one : ranked) {
       const bool is_wanted = among.empty() || std::ranges::binary_search(among, one.contender);

@@ -65,7 +65,7 @@ TEST_CASE("stage layers: only schedules that run in both directions keep two cop
     const std::string name(info.name);
     CAPTURE(name);
     const TrainingPlan plan = staged_plan(name, 2, name == "interleaved" ? 2 : 1);
-    CHECK(keeps_one_copy(plan) == (name != "dualpipe"));
+    CHECK(keeps_one_copy(plan.parallel) == (name != "dualpipe"));
   }
   // Both stages hold a chunk of each position; positions are those of one direction.
   CHECK(expert_layers_by_position(staged_plan("dualpipe", 2)) == Layers{{0, 1, 2, 3}, {4, 5, 6, 7}});
@@ -119,7 +119,7 @@ TEST_CASE("stage layers: every layer is on one stage, and dense shares add up to
   int checked = 0;
   for (std::uint64_t seed = 1; seed <= 300; ++seed) {
     const TrainingPlan plan = random_plan(seed);
-    if (!plan.model.moe || !keeps_one_copy(plan)) continue;
+    if (!plan.model.moe || !keeps_one_copy(plan.parallel)) continue;
     CAPTURE(to_string(plan));
     std::vector<std::size_t> numbers;
     double shares = 0;

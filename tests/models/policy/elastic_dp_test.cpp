@@ -285,12 +285,14 @@ TEST_CASE("elastic_dp policy: fewer nodes than a replica group takes cannot run 
         ": are too few: 3 nodes cannot hold one replica group, which takes 4 nodes");
 }
 
-TEST_CASE("plan's instances: Lazarus refuses them, others keep them or sum up over fewer") {
+TEST_CASE("plan's instances: those who lose nodes for good refuse ZeRO, others keep or sum up instances") {
   TrainingPlan plan = plan_on(10, 1);
   plan.parallel.zero_instances = 5;  // of two replicas
-  CHECK(refusal("lazarus", "{}", *job_of(plan))
-            .find("/parallel/zero_instances: must be 1, not 5, because experts have different numbers of "
-                  "replicas") != std::string::npos);
+  for (const char* policy : {"lazarus", "ds_ft", "tutel_ft"}) {
+    CHECK(refusal(policy, "{}", *job_of(plan))
+              .find("/parallel/zero: must be 0, not 1, because a lost node would take its shard of the "
+                    "optimizer state with it") != std::string::npos);
+  }
   for (const char* policy : {"checkpoint", "ds", "oobleck", "elastic_dp"}) {
     CAPTURE(policy);
     PolicyCase job(policy, "{}", job_of(plan));

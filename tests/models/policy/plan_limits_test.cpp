@@ -87,9 +87,9 @@ TEST_CASE("plan limits: a policy says it cannot run a plan exactly when it canno
       CHECK((*prepared)->step());
     }
   }
-  for (const auto& [policy, count] : counts) {
-    CAPTURE(policy);
-    CHECK(count.first > 10);
+  for (const auto& of_policy : counts) {
+    CAPTURE(of_policy.first);
+    CHECK(of_policy.second.first > 10);
   }
   CHECK(counts.at("lazarus").second > 10);
   CHECK(counts.at("pec").second > 10);
