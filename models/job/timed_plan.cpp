@@ -64,14 +64,20 @@ Result<StepTime> TimedPlan::dense(std::int32_t nodes, const StepSettings& settin
   return known(known_, key, settings, [&](const StepSettings& of) { return steps_.dense(nodes, of); });
 }
 
-Result<StepTime> TimedPlan::expert_parallel(std::int32_t nodes, std::int32_t ep, std::size_t window,
-                                            const StepSettings& settings) const {
+Result<StepTime> TimedPlan::expert_parallel(std::int32_t nodes, const ExpertParallelGroup& group,
+                                            std::size_t window, const StepSettings& settings) const {
   if (right_ != nullptr)
-    return in_error(right_->expert_parallel(nodes, ep, window, without_overhead(settings)), settings);
-  const StepKey key{nodes, ep, window, settings.moe_speedup, settings.slowest_speed, settings.dispatch};
-  return known(known_, key, settings, [&](const StepSettings& of) {
-    return steps_.expert_parallel(nodes, {ep}, routing_.loads(window), of);
-  });
+    return in_error(right_->expert_parallel(nodes, group, window, without_overhead(settings)), settings);
+  const StepKey key{
+      nodes, group.gpus, window, settings.moe_speedup, settings.slowest_speed, settings.dispatch};
+  const auto compute = [&](const StepSettings& of) {
+    return steps_.expert_parallel(nodes, group, routing_.loads(window), of);
+  };
+  if (group.layers.empty() && group.redundant == 0) return known(known_, key, settings, compute);
+  std::vector<std::int32_t> experts;
+  for (const ExpertPlacement& layer : group.layers)
+    experts.insert(experts.end(), layer.expert_at.begin(), layer.expert_at.end());
+  return known(moved_, MovedKey{key, group.redundant, std::move(experts)}, settings, compute);
 }
 
 Result<StepTime> TimedPlan::planned(const ParallelPlan& parallel, const StepSettings& settings) const {

@@ -43,11 +43,11 @@ class TimedPlan {
   // Of the plan as it is written.
   [[nodiscard]] const StepTime& own_step() const { return own_step_; }
 
-  // MoeStepModel::dense() and expert_parallel(), of experts that stand where they are numbered and of the
-  // loads of a window of the routing. Each is computed once, whoever asks.
+  // MoeStepModel::dense() and expert_parallel(), of the loads of a window of the routing. Each is computed
+  // once, whoever asks.
   [[nodiscard]] Result<StepTime> dense(std::int32_t nodes, const StepSettings& settings) const;
-  [[nodiscard]] Result<StepTime> expert_parallel(std::int32_t nodes, std::int32_t ep, std::size_t window,
-                                                 const StepSettings& settings) const;
+  [[nodiscard]] Result<StepTime> expert_parallel(std::int32_t nodes, const ExpertParallelGroup& group,
+                                                 std::size_t window, const StepSettings& settings) const;
   // MoeStepModel::planned(), likewise.
   [[nodiscard]] Result<StepTime> planned(const ParallelPlan& parallel, const StepSettings& settings) const;
 
@@ -64,6 +64,9 @@ class TimedPlan {
 
   // Nodes, GPUs of a group (0: dense), window, and what of the settings is not just added.
   using StepKey = std::tuple<std::int32_t, std::int32_t, std::size_t, double, double, ExpertDispatch>;
+  // Of experts that a placement has moved: redundant slots of a GPU, and the experts of all slots, layer by
+  // layer.
+  using MovedKey = std::tuple<StepKey, std::int32_t, std::vector<std::int32_t>>;
   // A parallel plan as text, and the same settings.
   using PlannedKey = std::tuple<std::string, double, double>;
   // The placements, the window, and the same settings.
@@ -82,6 +85,7 @@ class TimedPlan {
   MoeStepModel steps_;
   StepTime own_step_{};
   mutable BoundedMemo<StepKey, Result<StepTime>> known_{10'000};
+  mutable BoundedMemo<MovedKey, Result<StepTime>> moved_{256};  // keys take up to 100 KB each
   mutable BoundedMemo<PlannedKey, Result<StepTime>> planned_{10'000};
   mutable BoundedMemo<FlexibleKey, Result<StepTime>> flexible_{10'000};
 };

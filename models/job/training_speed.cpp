@@ -61,8 +61,8 @@ Result<StepTime> ExpertParallelSpeed::compute(std::int32_t nodes, std::int64_t s
   StepSettings settings = settings_;
   settings.slowest_speed = slowest;
   const std::size_t window = job_->routing().window_at(step);
-  if (experts_ == nullptr) return job_->timed().expert_parallel(nodes, ep_, window, settings);
-  return job_->steps().expert_parallel(nodes, experts_->at(step), job_->routing().loads(window), settings);
+  if (experts_ == nullptr) return job_->timed().expert_parallel(nodes, {ep_}, window, settings);
+  return job_->timed().expert_parallel(nodes, experts_->at(step), window, settings);
 }
 
 }  // namespace goodput

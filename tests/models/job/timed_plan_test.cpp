@@ -47,6 +47,20 @@ std::vector<StepSettings> different_settings() {
   return {{}, slow, overhead, fast, dropless};
 }
 
+// Experts where they are numbered; with a replica of each on the next GPU; and on the one after that.
+std::vector<ExpertParallelGroup> different_groups(const TimedPlan& timed) {
+  std::vector<ExpertParallelGroup> groups = {{8}};
+  for (const std::int32_t distance : {1, 2}) {
+    ExpertPlacement layer{.experts = 8, .nodes = 8, .slots = 2};
+    for (std::int32_t gpu = 0; gpu < 8; ++gpu) {
+      const std::int32_t other = (gpu + distance) % 8;
+      layer.expert_at.insert(layer.expert_at.end(), {std::min(gpu, other), std::max(gpu, other)});
+    }
+    groups.push_back({8, 1, std::vector(static_cast<std::size_t>(timed.steps().moe_layers()), layer)});
+  }
+  return groups;
+}
+
 }  // namespace
 
 TEST_CASE("timed plan: its own step is that of the plan as it is written") {
@@ -71,8 +85,10 @@ TEST_CASE(
   CHECK(is_same(scaled->own_step(), again->own_step()));
   for (const StepSettings& settings : different_settings()) {
     CHECK(is_same(scaled->dense(8, settings).value(), again->dense(8, settings).value()));
-    CHECK(is_same(scaled->expert_parallel(8, 8, 1, settings).value(),
-                  again->expert_parallel(8, 8, 1, settings).value()));
+    for (const ExpertParallelGroup& group : different_groups(*right)) {
+      CHECK(is_same(scaled->expert_parallel(8, group, 1, settings).value(),
+                    again->expert_parallel(8, group, 1, settings).value()));
+    }
     CHECK(is_same(scaled->planned(plan.parallel, settings).value(),
                   again->planned(plan.parallel, settings).value()));
   }
@@ -96,8 +112,10 @@ TEST_CASE("timed plan: step times are those of the model, in any order and howev
         CHECK(timed->dense(nodes, settings).value() == timed->steps().dense(nodes, settings).value());
         for (const std::size_t window : {std::size_t{0}, std::size_t{1}}) {
           const auto loads = timed->routing().loads(window);
-          CHECK(timed->expert_parallel(nodes, 8, window, settings).value() ==
-                timed->steps().expert_parallel(nodes, {8}, loads, settings).value());
+          for (const ExpertParallelGroup& group : different_groups(*timed)) {
+            CHECK(timed->expert_parallel(nodes, group, window, settings).value() ==
+                  timed->steps().expert_parallel(nodes, group, loads, settings).value());
+          }
         }
       }
     }
