@@ -161,8 +161,8 @@ class PlanFinder {
     }
   }
 
-  // The fastest of each size of replicas, by steps of its own or in the order of the search, and then of each
-  // family of layouts that is not among them.
+  // The fastest of each size of replicas, by steps of its own or in the order of the search; and one of
+  // another family if all of them are FSDP.
   void choose(std::size_t i) {
     PolicyPlans& policy = found_.policies[i];
     policy.reason = applicants_[i].reason;
@@ -178,19 +178,19 @@ class PlanFinder {
       return a.step && b.step && *a.step < *b.step;
     });
     std::set<std::int64_t> sizes;
-    std::set<StepFamily> families;
     std::vector<PolicyPlan> others;
     std::vector<PolicyPlan> chosen;
     for (PolicyPlan& one : policy.plans) {
       const ParallelPlan& plan = one.parallel;
       const bool is_new = std::ssize(chosen) < question_.plans &&
                           sizes.insert(std::int64_t{plan.tp} * plan.pp * plan.cp).second;
-      if (is_new) families.insert(family_of(question_.plan, plan));
       (is_new ? chosen : others).push_back(std::move(one));
     }
-    for (PolicyPlan& one : others) {
-      if (families.insert(family_of(question_.plan, one.parallel)).second) chosen.push_back(std::move(one));
-    }
+    const auto is_fsdp = [this](const PolicyPlan& one) {
+      return family_of(question_.plan, one.parallel).parallelism == Parallelism::kFsdp;
+    };
+    const auto other = std::ranges::find_if_not(others, is_fsdp);
+    if (std::ranges::all_of(chosen, is_fsdp) && other != others.end()) chosen.push_back(std::move(*other));
     policy.plans = std::move(chosen);
   }
 

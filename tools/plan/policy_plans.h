@@ -2,8 +2,8 @@
 //
 // A search finds the fastest plans that the policy can run and that fit into memory as the policy runs them.
 // The policy's own step on the nodes that train then ranks them. Plans whose replicas use the same number of
-// GPUs lose as much at a failure, so only the fastest of them competes. The fastest plan of another family
-// competes too, because predicted steps of each family may be off by a different factor.
+// GPUs lose as much at a failure, so only the fastest of them competes. If all have ZeRO-3, the fastest plan
+// without it competes too, because predicted steps of the two may be off by different factors.
 #pragma once
 
 #include <cstdint>
@@ -28,7 +28,7 @@ struct PolicyPlan {
 
 struct PolicyPlans {
   std::string policy{};             // as the question calls it
-  std::vector<PolicyPlan> plans{};  // its own fastest first, then another family's
+  std::vector<PolicyPlan> plans{};  // its own fastest first; the one without ZeRO-3 may come last
   std::string reason{};             // without plans: why there are none
 };
 
