@@ -18,6 +18,7 @@
 #include "sim/base/apportion.h"
 #include "sim/base/index.h"
 #include "sim/base/random.h"
+#include "sim/engine/timing.h"
 #include "tests/support/placement_case.h"
 #include "tests/support/random_plan.h"
 #include "tests/support/step_case.h"
@@ -385,6 +386,29 @@ TEST_CASE("moe step: layers with the same loads may have one placement for all o
     const auto all = placed(loads, nodes);
     const auto of_classes = placed(classes.one_of_each(loads), nodes);
     CHECK(timed(model.flexible(of_classes, classes, loads)) == timed(model.flexible(all, loads)));
+  }
+}
+
+TEST_CASE("moe step: passes that run in turn layer by layer take as long as in the graph of all layers") {
+  for (const char* schedule : {"dualpipe", "dualpipev"}) {
+    CAPTURE(schedule);
+    TrainingPlan plan = testing::small_plan();
+    plan.parallel.schedule = schedule;
+    plan.parallel.pp = 4;
+    plan.parallel.dp = 2;
+    plan.parallel.global_batch = 32;
+    const RooflineCost cost(plan.cluster, plan.roofline);
+    const auto layers = build_planned_step(plan, cost, Granularity::kLayers, 0);
+    REQUIRE(layers);
+    std::vector<OpId> passes;
+    for (OpId op = 0; op < layers->ops.size(); ++op) {
+      if (is_pass(layers->ops[op].op.type)) passes.push_back(op);
+    }
+    TimingEngine timing(layers->graph, layers->lanes, passes, TimingEngine::Keep::kFinishTimes);
+    timing.propagate(PlannedValues(*layers));
+    const StepTime step = timed(MoeStepModel(plan, cost, BatchRule::kPerReplica).planned(plan.parallel));
+    CHECK(step.step == step_time(*layers));
+    CHECK(step.forward_backward == SimDuration{static_cast<std::int64_t>(timing.finish_times().front())});
   }
 }
 
