@@ -20,7 +20,7 @@ struct TimedChoice {
   friend auto operator<=>(const TimedChoice&, const TimedChoice&) = default;
 };
 
-// The best plan of each kind, as long as it is one of the `keep` best.
+// The `keep` best plans, at most one of each kind.
 class GateStanding {
  public:
   using Kind = std::array<std::int64_t, 5>;  // plans of one kind compete with each other only

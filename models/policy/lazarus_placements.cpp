@@ -206,8 +206,8 @@ LazarusPlacements::Move LazarusPlacements::move(std::size_t stage, PlacementId f
 
 namespace {
 
-// Of a stage that has no experts: who is left stays, in order, and those who joined follow. `live`: they
-// first.
+// For a stage without experts: nodes that are left keep their order, and those that joined follow. `live`
+// lists them in this order.
 Migration migrate_dense(const std::vector<std::int32_t>& live, std::size_t left, std::size_t places) {
   Migration migration;
   migration.placed.node_ids.assign(live.begin(), live.begin() + static_cast<std::ptrdiff_t>(places));

@@ -125,7 +125,7 @@ class PlanFinder {
     }
   }
 
-  // A plan with the policies of which it is a candidate.
+  // A plan, and the policies that may run it.
   struct Trial {
     std::unique_ptr<Setting> setting{};
     std::vector<std::pair<std::size_t, std::size_t>> candidates{};  // policy, position
