@@ -41,7 +41,7 @@ struct Screened {
 
 // One of the gates, or what keeps the best of all plans.
 struct Keeper {
-  const PlanLimits* limits = nullptr;  // null: of all plans, each of which is a kind
+  const PlanLimits* limits = nullptr;  // null: keeps the best of all plans, each a kind of its own
   std::vector<GateStanding> standings{};
   std::optional<TimedChoice> closest{};  // by memory
 };
@@ -147,7 +147,7 @@ class PlanSearcher {
     return memory.stages[memory.fullest].total();
   }
 
-  // Whether any keeper admits the plan, which needs so much memory as it is.
+  // Whether any keeper admits the plan. `memory`: what the plan needs unless a policy places it otherwise.
   [[nodiscard]] bool admit(std::size_t choice, TrainingPlan& plan, Bytes memory) {
     bool is_any = false;
     for (std::size_t i = 0; i < keepers_.size(); ++i) {

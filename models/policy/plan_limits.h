@@ -26,7 +26,7 @@ struct PlanLimits {
   // Fails, with a place in the plan ("/parallel/pp") or none, on what the policy cannot run. Empty: it runs
   // every plan.
   std::function<Status(const ParallelPlan&)> check{};
-  // Empty: the plan as it is.
+  // How the policy runs a plan. Empty: unchanged.
   std::function<PlacedPlan(const ParallelPlan&)> placed{};
 };
 

@@ -78,7 +78,7 @@ TrainingPlan random_stage_plan(RandomStream& random, std::int32_t stages) {
   return plan;
 }
 
-// Balanced, or with up to four rows, of which some are alike.
+// Balanced, or with up to four rows, some of them equal.
 JobRouting random_windows(RandomStream& random, const ModelShape& model) {
   std::int32_t layers = 0;
   for (std::int32_t layer = 0; layer < model.layers; ++layer) layers += model.is_moe_layer(layer) ? 1 : 0;

@@ -115,7 +115,7 @@ TEST_CASE("sensitivity: faster kernels that nobody has measured are an input wit
   CHECK(speedup.value == 1);
   REQUIRE(speedup.shifts.size() == 2);
   CHECK(speedup.shifts[1].value == 1.5);
-  CHECK(speedup.shifts[1].change == 0);  // ds stays as it is
+  CHECK(speedup.shifts[1].change == 0);  // ds does not change
   REQUIRE(speedup.shifts[1].instead);
   CHECK(answer.sensitivity.rivals[*speedup.shifts[1].instead].policy == "tutel");
   // To win half a percent takes half a percent of speed if experts are all of the step, more if they are a
