@@ -18,10 +18,6 @@ double experts_of(const ModuleBytes& modules) {
   return static_cast<double>(modules.expert_each.size()) * modules.experts;
 }
 
-LevelWrites level_writes(const RankWrites& writes, std::int32_t ranks) {
-  return {writes.peak, writes.mean_bytes * ranks};
-}
-
 // Times of a checkpoint by K, each computed once.
 class TimesByK {
  public:
@@ -31,13 +27,17 @@ class TimesByK {
 
   const SaveTimes& at(const PecLevels& k) {
     const auto [entry, is_new] = times_.try_emplace(std::pair(k.snapshot, k.persist));
-    if (is_new) entry->second = save_times(writes(k.snapshot), writes(k.persist), path_);
+    if (is_new)
+      entry->second = save_times(writes(k, PecLevel::kSnapshot), writes(k, PecLevel::kPersist), path_);
     return entry->second;
   }
 
  private:
-  [[nodiscard]] LevelWrites writes(std::int32_t k) const {
-    return level_writes(partial_rank_writes(modules_, checkpoint_, k, tokens_), checkpoint_.ranks);
+  [[nodiscard]] LevelWrites writes(const PecLevels& k, PecLevel level) const {
+    PartialCheckpoint checkpoint = checkpoint_;
+    checkpoint.k = k;
+    const RankWrites of_rank = partial_rank_writes(modules_, checkpoint, level, tokens_);
+    return {of_rank.peak, of_rank.mean_bytes * checkpoint.ranks};
   }
 
   const ModuleBytes& modules_;
@@ -77,28 +77,21 @@ Status check_replay(const ModuleBytes& modules, ExpertSelection selection, const
       .of_option("interval");
 }
 
-Status check_interval(const CheckpointedRun& run, const SaveTimes& times, const PecLevels& k) {
-  const std::int64_t least = least_interval(run.mode, times, run.step);
-  if (run.interval >= least) return Ok{};
-  return Error{fmt::format("{} is {}, but writing a checkpoint to storage with K = {} takes {:.3f} s; use at "
-                           "least {} steps, faster storage or smaller shards",
-                           kOption, run.interval, k.persist, to_seconds(times.persist), least)}
-      .of_option("interval");
-}
-
 // O_save changes with K, at the steps from which training goes on.
-CheckpointOverhead overhead(const CheckpointedRun& run, PecLevels k, const PecLoss& loss, TimesByK& times) {
+CheckpointOverhead overhead(const CheckpointedRun& run, PecLevels k, const RunCosts& costs,
+                            const SaveTimings& timing) {
   CheckpointOverhead sum;
   std::int64_t since = 0;
   const auto add_saves = [&](std::int64_t until) {
-    const SimDuration stall = save_stall(run.mode, times.at(k), run.forward_backward);
-    sum.save_s += saving_seconds(stall, until - since, run.interval);
+    const SaveTiming of_k = timing(k);
+    sum.save_s += saving_seconds(of_k.stall, until - since, mean_interval(of_k, run.step, run.interval));
     since = until;
   };
-  for (const FaultLoss& fault : loss.faults) {
+  for (std::size_t i = 0; i < costs.loss.faults.size(); ++i) {
+    const FaultLoss& fault = costs.loss.faults[i];
     add_saves(fault.recovered_step);
     k = fault.k_after;
-    sum.restart_s += to_seconds(run.restart);
+    sum.restart_s += to_seconds(run.restart + costs.restores[i].time);
     sum.lost_s += to_seconds(run.step) * static_cast<double>(fault.fault.step - fault.recovered_step);
   }
   add_saves(run.steps);
@@ -120,12 +113,32 @@ Status check_rotation(const ModuleBytes& modules, const PartialCheckpoint& check
 }
 
 RankWrites partial_rank_writes(const ModuleBytes& modules, const PartialCheckpoint& checkpoint,
-                               std::int32_t k, const ExpertTokens& tokens) {
-  if (checkpoint.selection == ExpertSelection::kSequential || tokens.empty())
-    return rotation_writes(modules, k, checkpoint.sharding, checkpoint.ranks);
-  return rank_writes(modules, load_aware_series(tokens, k, checkpoint.ranks),
-                     checkpoints_of_interest(modules, checkpoint.selection, k), checkpoint.sharding,
-                     checkpoint.ranks);
+                               PecLevel level, const ExpertTokens& tokens) {
+  const auto& [k, selection, sharding, ranks] = checkpoint;
+  if (selection == ExpertSelection::kSequential || tokens.empty()) {
+    const std::int32_t saved = level == PecLevel::kSnapshot ? k.snapshot : k.persist;
+    return rotation_writes(modules, {saved, k.persist}, sharding, ranks);
+  }
+  return rank_writes(modules, load_aware_series(tokens, k, level, ranks),
+                     checkpoints_of_interest(modules, selection, k.persist), sharding, ranks);
+}
+
+// With more experts the heaviest rank copies no less, so that bisection finds the largest number.
+std::optional<PecLevels> recommended_levels(const ModuleBytes& modules, PartialCheckpoint checkpoint,
+                                            const ExpertTokens& tokens, const CheckpointedRun& run) {
+  const auto hides = [&](std::int32_t snapshot) {
+    checkpoint.k = {snapshot, 1};
+    const RankWrites writes = partial_rank_writes(modules, checkpoint, PecLevel::kSnapshot, tokens);
+    return writes.peak / run.path.snapshot <= run.forward_backward;
+  };
+  if (!hides(1)) return std::nullopt;
+  std::int32_t fits = 1;
+  std::int32_t too_many = modules.experts + 1;
+  while (too_many - fits > 1) {
+    const std::int32_t middle = fits + (too_many - fits) / 2;
+    (hides(middle) ? fits : too_many) = middle;
+  }
+  return PecLevels{fits, 1};
 }
 
 Result<RunCosts> run_costs(const ModuleBytes& modules, const PartialCheckpoint& checkpoint,
@@ -133,21 +146,26 @@ Result<RunCosts> run_costs(const ModuleBytes& modules, const PartialCheckpoint& 
   GOODPUT_TRY_STATUS(check_times(modules, checkpoint, run.path));
   GOODPUT_TRY_STATUS(check_replay(modules, checkpoint.selection, run));
   TimesByK times(modules, checkpoint, tokens, run.path);
-  GOODPUT_TRY_STATUS(check_interval(run, times.at(checkpoint.k), checkpoint.k));
-  const auto lag = [&](const PecLevels& k) {
-    return persist_lag(run.mode, times.at(k), run.step, run.forward_backward);
+  const SaveTimings timing = [&](const PecLevels& k) {
+    const SaveTimes& of_k = times.at(k);
+    return SaveTiming{of_k, save_stall(run.mode, of_k, run.forward_backward)};
   };
   RunCosts costs;
   costs.times = times.at(checkpoint.k);
-  costs.stall = save_stall(run.mode, costs.times, run.forward_backward);
+  costs.stall = timing(checkpoint.k).stall;
   costs.least_interval = least_interval(run.mode, costs.times, run.step);
-  costs.loss = replay_losses(
-      tokens,
-      {checkpoint.k, checkpoint.selection, checkpoint.ranks, run.interval, run.steps, lag, run.dynamic_limit},
-      run.faults);
-  for (const FaultLoss& fault : costs.loss.faults)
-    GOODPUT_TRY_STATUS(check_interval(run, times.at(fault.k_after), fault.k_after));
-  costs.overhead = overhead(run, checkpoint.k, costs.loss, times);
+  costs.mean_interval = mean_interval(timing(checkpoint.k), run.step, run.interval);
+  // Written while training stands still, they are in storage at once.
+  const bool is_async = run.mode == SaveMode::kAsync;
+  costs.loss = replay_losses(tokens,
+                             {checkpoint.k, checkpoint.selection, checkpoint.ranks, run.interval, run.steps,
+                              run.step, is_async ? timing : SaveTimings{}, run.dynamic_limit},
+                             run.faults);
+  for (const CheckpointFault& fault : run.faults) {
+    const RestoreReads reads = restore_reads(modules, fault.ranks, checkpoint.ranks);
+    costs.restores.push_back({reads, restore_time(reads, run.path)});
+  }
+  costs.overhead = overhead(run, checkpoint.k, costs, timing);
   return costs;
 }
 

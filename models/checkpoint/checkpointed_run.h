@@ -9,6 +9,7 @@
 #include "models/checkpoint/checkpoint_modules.h"
 #include "models/checkpoint/lost_tokens.h"
 #include "models/checkpoint/partial_checkpoint.h"
+#include "models/checkpoint/restore_cost.h"
 #include "models/checkpoint/save_cost.h"
 #include "sim/base/errors.h"
 
@@ -28,26 +29,40 @@ struct CheckpointedRun {
   std::vector<CheckpointFault> faults{};
   SimDuration step{};
   SimDuration forward_backward{};  // of a step: what a snapshot can hide behind
-  SimDuration restart{};           // after a fault, until training goes on
+  SimDuration restart{};           // after a fault, until ranks read the checkpoint
   SaveMode mode = SaveMode::kAsync;
   SavePath path{};
   std::optional<double> dynamic_limit{};  // Dynamic-K, see PecSchedule
 };
 
-struct RunCosts {
-  SaveTimes times;      // before K grows
-  SimDuration stall{};  // O_save, likewise
-  std::int64_t least_interval = 1;
-  CheckpointOverhead overhead;
-  PecLoss loss;
+// How ranks recover from a fault.
+struct RunRestore {
+  RestoreReads reads{};
+  SimDuration time{};
 };
 
-// What ranks write over one rotation; load-aware, over four rotations' worth of checkpoints.
-[[nodiscard]] RankWrites partial_rank_writes(const ModuleBytes& modules, const PartialCheckpoint& checkpoint,
-                                             std::int32_t k, const ExpertTokens& tokens);
+struct RunCosts {
+  SaveTimes times;                  // before K grows
+  SimDuration stall{};              // O_save, likewise
+  std::int64_t least_interval = 1;  // at which every checkpoint that is due finds a free buffer
+  double mean_interval = 1;         // mean_interval(), likewise
+  CheckpointOverhead overhead;      // restarts include restores
+  PecLoss loss;
+  std::vector<RunRestore> restores{};  // by fault
+};
 
-// Fails where checkpoints follow each other faster than storage takes them, with any K that comes up, where
-// one takes absurdly long, or where there are too many to look at.
+// What ranks write at one level over one rotation; load-aware, over four rotations' worth of checkpoints.
+[[nodiscard]] RankWrites partial_rank_writes(const ModuleBytes& modules, const PartialCheckpoint& checkpoint,
+                                             PecLevel level, const ExpertTokens& tokens);
+
+// The largest K_snapshot whose snapshot hides behind a forward and backward pass, with K_persist 1 (PEC,
+// section 4.2); none: even 1 does not. REQUIRES: there are experts.
+[[nodiscard]] std::optional<PecLevels> recommended_levels(const ModuleBytes& modules,
+                                                          PartialCheckpoint checkpoint,
+                                                          const ExpertTokens& tokens,
+                                                          const CheckpointedRun& run);
+
+// Fails where a checkpoint takes absurdly long, or where there are too many to look at.
 [[nodiscard]] Result<RunCosts> run_costs(const ModuleBytes& modules, const PartialCheckpoint& checkpoint,
                                          const ExpertTokens& tokens, const CheckpointedRun& run);
 

@@ -14,13 +14,8 @@
 
 namespace goodput {
 
-// Experts of every MoE layer; 0 of a model that has none.
-struct PecLevels {
-  std::int32_t snapshot = 1;  // to CPU memory
-  std::int32_t persist = 1;   // to storage; at most `snapshot`
-
-  friend bool operator==(const PecLevels&, const PecLevels&) = default;
-};
+// Ranks that lost their CPU memory, ascending; none: all of them.
+using FailedRanks = std::optional<std::vector<std::int32_t>>;
 
 class ExpertCopies {
  public:
@@ -33,13 +28,14 @@ class ExpertCopies {
   // Takes the same time for any number of experts.
   void train(std::int64_t steps) { pending_ += steps; }
 
-  // Copies k.snapshot experts of every layer to memory and k.persist from memory, which may be older than
-  // this checkpoint, to storage.
+  // Copies k.snapshot experts of every layer to memory and k.persist of these to storage.
   void save(std::int64_t checkpoint, const PecLevels& k, ExpertSelection selection, std::int32_t ranks);
+  // What load-aware selection would save now. REQUIRES: there are experts.
+  [[nodiscard]] SavedLevels load_aware(const PecLevels& k, std::int32_t ranks) const;
 
-  // Every rank goes back to its copies in memory, `failed` to those in storage; without it all ranks do.
-  // Returns the tokens lost by that; the live experts are then what the copies were.
-  double recover(std::optional<std::int32_t> failed, std::int32_t ranks);
+  // Failed ranks go back to their copies in storage, the others to those in memory. Returns the tokens lost
+  // by that; the live experts are then what the copies were, and every rank has them in memory.
+  double recover(const FailedRanks& failed, std::int32_t ranks);
 
  private:
   // Tokens that an expert has seen, or that a copy has, modulo 2^64: only differences count.
@@ -60,7 +56,6 @@ class ExpertCopies {
   void copy(Expert& expert) const { expert.memory = seen(expert); }
   static void persist(Expert& expert) { expert.storage = expert.memory; }
   void save_sequential(std::int64_t checkpoint, const PecLevels& k);
-  [[nodiscard]] SavedExperts select_load_aware(Seen Expert::*held, std::int32_t k, std::int32_t ranks) const;
 
   std::vector<std::vector<Expert>> experts_;  // by layer
   std::int64_t pending_ = 0;                  // steps with the same tokens_a_step

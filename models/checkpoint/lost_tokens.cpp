@@ -1,10 +1,14 @@
 #include "models/checkpoint/lost_tokens.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <numeric>
 #include <utility>
 
+#include "models/checkpoint/buffered_saves.h"
+#include "models/checkpoint/dynamic_k.h"
 #include "sim/base/errors.h"
 #include "sim/base/random.h"
 
@@ -61,9 +65,80 @@ void check_schedule(const ExpertTokens& tokens, const PecSchedule& schedule,
   }
 }
 
-PecLevels doubled(const PecLevels& k, std::int32_t experts) {
-  return {std::min(experts, 2 * k.snapshot), std::min(experts, 2 * k.persist)};
-}
+// A run from fault to fault: when checkpoints begin and reach storage, and what they hold.
+class Replay {
+ public:
+  Replay(const ExpertTokens& tokens, const PecSchedule& schedule)
+      : schedule_(schedule),
+        experts_(static_cast<std::int32_t>(tokens.empty() ? 0 : tokens.front().size())),
+        copies_(tokens.size(), experts_) {
+    copies_.set_tokens(tokens);
+    set_levels(schedule.k);
+  }
+
+  // From the last recovery, or the beginning, on.
+  void train_to(std::int64_t step) {
+    SimDuration now{};
+    std::int64_t at = recovered_.step;
+    std::int64_t number = recovered_.number;
+    for (std::int64_t due = at + schedule_.interval; due <= step; due += schedule_.interval) {
+      now += (due - at) * schedule_.step;
+      at = due;
+      if (buffers_.begin(number + 1, now)) {
+        begun_.push_back({++number, due});
+        now += timing_.stall;
+      }
+      keep(buffers_.stored(now));
+    }
+    keep(buffers_.stored(now + (step - at) * schedule_.step));
+  }
+  // Returns the tokens that are lost.
+  double recover(const FailedRanks& failed) {
+    buffers_.lose_unfinished();
+    begun_.clear();
+    return copies_.recover(failed, schedule_.ranks);
+  }
+  void set_levels(const PecLevels& k) {
+    k_ = k;
+    if (schedule_.timing) timing_ = schedule_.timing(k);
+    buffers_.set_times(timing_.times);
+  }
+  // Of the run's steps.
+  [[nodiscard]] double interval_share(const PecLevels& k) const {
+    const SaveTiming timing = schedule_.timing ? schedule_.timing(k) : SaveTiming{};
+    return mean_interval(timing, schedule_.step, schedule_.interval) / static_cast<double>(schedule_.steps);
+  }
+
+  [[nodiscard]] const PecLevels& levels() const { return k_; }
+  [[nodiscard]] std::int32_t experts() const { return experts_; }
+  [[nodiscard]] std::int64_t recovered_step() const { return recovered_.step; }
+
+ private:
+  struct Save {
+    std::int64_t number = 0;  // of those that began, from 1 on; 0: the state before the first step
+    std::int64_t step = 0;
+  };
+
+  // Checkpoints up to this one are in storage: what they saved is kept.
+  void keep(const std::optional<std::int64_t>& stored) {
+    auto first = begun_.begin();
+    for (; first != begun_.end() && first->number <= stored.value_or(0); ++first) {
+      copies_.train(first->step - recovered_.step);
+      copies_.save(first->number, k_, schedule_.selection, schedule_.ranks);
+      recovered_ = *first;
+    }
+    begun_.erase(begun_.begin(), first);
+  }
+
+  const PecSchedule& schedule_;
+  std::int32_t experts_;
+  ExpertCopies copies_;  // as of `recovered_`
+  BufferedSaves buffers_;
+  PecLevels k_{};
+  SaveTiming timing_{};
+  std::vector<Save> begun_;  // that are not in storage yet
+  Save recovered_{};         // the last one that is
+};
 
 }  // namespace
 
@@ -82,53 +157,48 @@ ExpertTokens expert_tokens(const CheckpointModel& model, std::int64_t tokens, do
   return result;
 }
 
+std::string plt_warning(double plt) {
+  if (plt <= kDynamicKLimit) return "";
+  const std::string share = fmt::format("{:.1f} % of tokens are lost (PLT), more than the", 100 * plt);
+  if (plt <= kHarmlessPlt)
+    return fmt::format("{} {:g} % that PEC's paper allows with Dynamic-K", share, 100 * kDynamicKLimit);
+  return fmt::format("{} {:g} % up to which PEC's paper finds models as good as without faults", share,
+                     100 * kHarmlessPlt);
+}
+
 PecLoss replay_losses(const ExpertTokens& tokens, const PecSchedule& schedule,
                       const std::vector<CheckpointFault>& faults) {
   check_schedule(tokens, schedule, faults);
   const double all_tokens = tokens_of_run(tokens, schedule.steps);
-  const auto experts = static_cast<std::int32_t>(tokens.empty() ? 0 : tokens.front().size());
-  PecSchedule now = schedule;  // K grows
-  ExpertCopies copies(tokens.size(), experts);
-  copies.set_tokens(tokens);
+  const auto share_of_run = [&](double lost) { return all_tokens > 0 ? lost / all_tokens : 0; };
+  Replay replay(tokens, schedule);
+  const auto interval_share = [&](const PecLevels& k) { return replay.interval_share(k); };
   PecLoss loss;
-  std::int64_t step = 0;
   double lost = 0;
-  double lost_under_k = 0;
   for (const CheckpointFault& fault : faults) {
-    const std::int64_t lag = now.persist_lag ? now.persist_lag(now.k) : 0;
-    while (step + now.interval + lag <= fault.step) {
-      step += now.interval;
-      copies.train(now.interval);
-      copies.save(step / now.interval, now.k, now.selection, now.ranks);
-    }
-    const double at_fault = copies.recover(fault.rank, now.ranks);
+    replay.train_to(fault.step);
+    const double at_fault = replay.recover(fault.ranks);
     lost += at_fault;
-    lost_under_k += at_fault;
-    if (now.dynamic_limit && lost_under_k > *now.dynamic_limit * all_tokens) {
-      now.k = doubled(now.k, experts);
-      lost_under_k = 0;
-    }
-    loss.faults.push_back({fault, step, at_fault, now.k});
+    if (schedule.dynamic_limit)
+      replay.set_levels(raised_levels(schedule.k, replay.experts(), *schedule.dynamic_limit,
+                                      share_of_run(lost), interval_share));
+    loss.faults.push_back({fault, replay.recovered_step(), at_fault, replay.levels()});
   }
-  if (all_tokens > 0) loss.plt = lost / all_tokens;
+  loss.plt = share_of_run(lost);
   return loss;
 }
 
-CheckpointSeries load_aware_series(ExpertTokens tokens, std::int32_t k, std::int32_t ranks) {
-  ExpertTokens none = tokens;
-  for (auto& layer : none) std::fill(layer.begin(), layer.end(), 0);
-  return
-      [tokens = std::move(tokens), unsaved = std::move(none), k, ranks](std::int64_t /*checkpoint*/) mutable {
-        for (std::size_t layer = 0; layer < tokens.size(); ++layer) {
-          for (std::size_t expert = 0; expert < tokens[layer].size(); ++expert)
-            unsaved[layer][expert] += tokens[layer][expert];
-        }
-        SavedExperts saved = select_load_aware(unsaved, k, ranks);
-        for (std::size_t layer = 0; layer < saved.size(); ++layer) {
-          for (const std::int32_t expert : saved[layer]) unsaved[layer][static_cast<std::size_t>(expert)] = 0;
-        }
-        return saved;
-      };
+CheckpointSeries load_aware_series(const ExpertTokens& tokens, const PecLevels& k, PecLevel level,
+                                   std::int32_t ranks) {
+  const std::size_t experts = tokens.empty() ? 0 : tokens.front().size();
+  ExpertCopies copies(tokens.size(), static_cast<std::int32_t>(experts));
+  copies.set_tokens(tokens);
+  return [copies = std::move(copies), k, level, ranks](std::int64_t checkpoint) mutable {
+    copies.train(1);
+    SavedLevels saved = copies.load_aware(k, ranks);
+    copies.save(checkpoint, k, ExpertSelection::kLoadAware, ranks);
+    return std::move(saved.at(level));
+  };
 }
 
 }  // namespace goodput

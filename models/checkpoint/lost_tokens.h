@@ -6,26 +6,33 @@
 //
 //   PLT = tokens lost, over faults and MoE layers / (steps * tokens * top_k), over MoE layers
 //
-// Two levels: a checkpoint copies K_snapshot experts of every layer to CPU memory and K_persist of them in
-// memory to storage. Ranks that live on recover from their own memory, a failed one from storage.
+// Two levels: a checkpoint copies K_snapshot experts of every layer to CPU memory and K_persist of these to
+// storage. Ranks that live on recover from their own memory, failed ones from storage.
 #pragma once
 
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "models/checkpoint/checkpoint_modules.h"
 #include "models/checkpoint/expert_copies.h"
 #include "models/checkpoint/partial_checkpoint.h"
+#include "models/checkpoint/save_cost.h"
 
 namespace goodput {
 
-// After `step` steps were done. Without `rank` all ranks lose their memory.
+// After `step` steps were done.
 struct CheckpointFault {
   std::int64_t step = 0;
-  std::optional<std::int32_t> rank{};
+  FailedRanks ranks{};
 };
+
+// Lost tokens up to which PEC's paper finds the quality of models unchanged (section 3.1, Figure 2).
+inline constexpr double kHarmlessPlt = 0.075;
+// What to say of more, and of more than Dynamic-K's limit; empty: nothing.
+[[nodiscard]] std::string plt_warning(double plt);
 
 // tokens * top_k of every MoE layer, spread over experts as 1/rank^skew in an order drawn for each layer;
 // whole numbers by largest remainder. skew 0: evenly.
@@ -33,7 +40,11 @@ struct CheckpointFault {
                                          std::uint64_t seed);
 
 // Load-aware selection without faults, tokens coming in evenly between checkpoints: for rank_writes().
-[[nodiscard]] CheckpointSeries load_aware_series(ExpertTokens tokens, std::int32_t k, std::int32_t ranks);
+[[nodiscard]] CheckpointSeries load_aware_series(const ExpertTokens& tokens, const PecLevels& k,
+                                                 PecLevel level, std::int32_t ranks);
+
+// How long a checkpoint takes with such levels.
+using SaveTimings = std::function<SaveTiming(const PecLevels&)>;
 
 struct PecSchedule {
   PecLevels k;
@@ -41,10 +52,9 @@ struct PecSchedule {
   std::int32_t ranks = 1;
   std::int64_t interval = 1;  // steps between checkpoints; the state before the first step counts as one
   std::int64_t steps = 1;     // of the whole run
-  // Steps after its own until a checkpoint can be recovered from; none: at once.
-  std::function<std::int64_t(const PecLevels&)> persist_lag{};
-  // Dynamic-K: when after a recovery the PLT since K last changed is above this, both K double, up to all.
-  std::optional<double> dynamic_limit{};
+  SimDuration step{1};        // > 0
+  SaveTimings timing{};       // none: checkpoints are in storage at once
+  std::optional<double> dynamic_limit{};  // of PLT, with Dynamic-K (raised_levels())
 };
 
 struct FaultLoss {

@@ -52,7 +52,7 @@ std::vector<std::int32_t> deal_out(const std::vector<Bytes>& modules, std::vecto
 }
 
 SavedExperts all_experts(std::size_t layers, std::int32_t experts) {
-  return select_sequential(layers, experts, experts, 0);
+  return select_sequential(layers, experts, {experts, experts}, 0);
 }
 
 }  // namespace
@@ -61,28 +61,42 @@ std::int32_t expert_owner(std::int32_t expert, std::int32_t experts, std::int32_
   return static_cast<std::int32_t>(std::int64_t{expert} * ranks / experts);
 }
 
-std::int32_t first_sequential(std::size_t layer, std::int32_t experts, std::int32_t k,
+std::int32_t first_sequential(std::size_t layer, std::int32_t experts, std::int32_t persist,
                               std::int64_t checkpoint) {
-  const std::int64_t turn = checkpoint % experts * k % experts;
+  const std::int64_t turn = checkpoint % experts * persist % experts;
   return static_cast<std::int32_t>((turn + static_cast<std::int64_t>(layer)) % experts);
 }
 
-SavedExperts select_sequential(std::size_t layers, std::int32_t experts, std::int32_t k,
+std::vector<std::int32_t> snapshot_offsets(std::int32_t experts, const PecLevels& k) {
+  GOODPUT_CHECK(0 <= k.persist && k.persist <= k.snapshot && k.snapshot <= experts,
+                "K must satisfy 0 <= K_persist <= K_snapshot <= experts");
+  std::vector<std::int32_t> offsets;
+  if (k.persist == 0) return offsets;
+  const std::int64_t ring = ceil_div(experts, k.persist);  // blocks around it
+  const std::int64_t blocks = ceil_div(k.snapshot, k.persist);
+  for (std::int32_t i = 0; i < k.snapshot; ++i) {
+    const std::int64_t block = i / k.persist * ring / blocks;
+    offsets.push_back(static_cast<std::int32_t>(k.persist * block) + i % k.persist);
+  }
+  return offsets;
+}
+
+SavedExperts select_sequential(std::size_t layers, std::int32_t experts, const PecLevels& k,
                                std::int64_t checkpoint) {
-  GOODPUT_CHECK(k >= 0 && k <= experts && checkpoint >= 0,
-                "K must be from 0 to the number of experts in a layer");
+  GOODPUT_CHECK(checkpoint >= 0, "checkpoints count from 0");
   SavedExperts saved(layers);
   if (experts == 0) return saved;
+  const std::vector<std::int32_t> offsets = snapshot_offsets(experts, k);
   for (std::size_t layer = 0; layer < layers; ++layer) {
-    const std::int64_t first = first_sequential(layer, experts, k, checkpoint);
-    for (std::int32_t i = 0; i < k; ++i)
-      saved[layer].push_back(static_cast<std::int32_t>((first + i) % experts));
+    const std::int64_t first = first_sequential(layer, experts, k.persist, checkpoint);
+    for (const std::int32_t offset : offsets)
+      saved[layer].push_back(static_cast<std::int32_t>((first + offset) % experts));
   }
   return saved;
 }
 
-std::int32_t rotation_length(std::int32_t experts, std::int32_t k) {
-  return experts == 0 ? 1 : experts / std::gcd(experts, k);
+std::int32_t rotation_length(std::int32_t experts, std::int32_t persist) {
+  return experts == 0 ? 1 : experts / std::gcd(experts, persist);
 }
 
 std::int64_t load_aware_capacity(std::size_t layers, std::int32_t experts, std::int32_t k,
@@ -105,7 +119,7 @@ SavedExperts select_load_aware(const ExpertTokens& unsaved, std::int32_t k, std:
     std::stable_sort(order.begin(), order.end(),
                      [&](std::int32_t a, std::int32_t b) { return tokens[index(a)] > tokens[index(b)]; });
     for (const std::int32_t expert : order) {
-      if (std::ssize(saved[layer]) == k) break;
+      if (std::ssize(saved[layer]) == k || tokens[index(expert)] < 0) break;
       std::int64_t& left = capacity[index(expert_owner(expert, experts, ranks))];
       if (left == 0) continue;
       --left;
@@ -141,16 +155,16 @@ RankWrites rank_writes(const ModuleBytes& modules, const CheckpointSeries& serie
   return writes;
 }
 
-RankWrites rotation_writes(const ModuleBytes& modules, std::int32_t k, Sharding sharding,
+RankWrites rotation_writes(const ModuleBytes& modules, const PecLevels& k, Sharding sharding,
                            std::int32_t ranks) {
   const auto sequential = [&](std::int64_t checkpoint) {
     return select_sequential(modules.expert_each.size(), modules.experts, k, checkpoint);
   };
-  return rank_writes(modules, sequential, rotation_length(modules.experts, k), sharding, ranks);
+  return rank_writes(modules, sequential, rotation_length(modules.experts, k.persist), sharding, ranks);
 }
 
 RankWrites full_rank_writes(const ModuleBytes& modules, std::int32_t ranks) {
-  return rotation_writes(modules, modules.experts, Sharding::kNone, ranks);
+  return rotation_writes(modules, {modules.experts, modules.experts}, Sharding::kNone, ranks);
 }
 
 double non_redundant_saving(const ModuleBytes& modules, std::int32_t k) {

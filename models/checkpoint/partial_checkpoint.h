@@ -26,26 +26,48 @@ enum class ExpertSelection : std::uint8_t {
 };
 inline constexpr std::string_view kExpertSelectionNames[] = {"sequential", "load-aware"};
 
+// The two levels of a checkpoint, in experts of every MoE layer: it copies `snapshot` of them to CPU memory
+// and writes `persist` of these to storage. 0 of a model that has none.
+struct PecLevels {
+  std::int32_t snapshot = 1;
+  std::int32_t persist = 1;  // at most `snapshot`
+
+  friend bool operator==(const PecLevels&, const PecLevels&) = default;
+};
+enum class PecLevel : std::uint8_t { kSnapshot, kPersist };
+// What a checkpoint saves at each level; what it persists is part of its snapshot.
+struct SavedLevels {
+  SavedExperts snapshot;
+  SavedExperts persist;
+
+  [[nodiscard]] SavedExperts& at(PecLevel level) { return level == PecLevel::kSnapshot ? snapshot : persist; }
+};
+
 // The rank that holds and writes an expert: floor(expert * ranks / experts). With more ranks than experts
 // some hold none.
 [[nodiscard]] std::int32_t expert_owner(std::int32_t expert, std::int32_t experts, std::int32_t ranks);
 
-// Checkpoint number j saves the experts (j*k + layer + 0..k-1) mod experts of each layer; this is the first.
-// REQUIRES: 0 <= k <= experts, experts > 0, checkpoint >= 0.
-[[nodiscard]] std::int32_t first_sequential(std::size_t layer, std::int32_t experts, std::int32_t k,
+// Checkpoint number j persists the experts (j*K + layer + 0..K-1) mod experts of each layer, K = k.persist;
+// this is the first of them. REQUIRES: 0 <= K <= experts, experts > 0, checkpoint >= 0.
+[[nodiscard]] std::int32_t first_sequential(std::size_t layer, std::int32_t experts, std::int32_t persist,
                                             std::int64_t checkpoint);
-// All of them. REQUIRES: 0 <= k <= experts, checkpoint >= 0.
-[[nodiscard]] SavedExperts select_sequential(std::size_t layers, std::int32_t experts, std::int32_t k,
+// How far the experts of a snapshot are from the first one, around the ring of experts: those that are
+// persisted, 0..K-1, come first; then follow more blocks of K, spaced evenly, so that copies in memory are
+// equally old. REQUIRES: 0 <= k.persist <= k.snapshot <= experts.
+[[nodiscard]] std::vector<std::int32_t> snapshot_offsets(std::int32_t experts, const PecLevels& k);
+// All experts of a snapshot; {K, K}: those that are persisted. REQUIRES: as above, checkpoint >= 0.
+[[nodiscard]] SavedExperts select_sequential(std::size_t layers, std::int32_t experts, const PecLevels& k,
                                              std::int64_t checkpoint);
-// After so many checkpoints the same experts are saved again: experts / gcd(experts, k); 1 without experts.
-[[nodiscard]] std::int32_t rotation_length(std::int32_t experts, std::int32_t k);
+// After so many checkpoints the same experts are saved again: experts / gcd(experts, persist); 1 without
+// experts.
+[[nodiscard]] std::int32_t rotation_length(std::int32_t experts, std::int32_t persist);
 
 // Experts that a rank saves at most: ceil(layers * k / ranks that hold experts).
 [[nodiscard]] std::int64_t load_aware_capacity(std::size_t layers, std::int32_t experts, std::int32_t k,
                                                std::int32_t ranks);
 // From the last layer to the first: the k experts with most unsaved tokens (of equals the lower id) whose
 // rank still has capacity. A layer may save fewer than k, where the ranks with capacity hold no more of its
-// experts; k = experts saves all.
+// experts; k = experts saves all. Experts with fewer than 0 are not saved.
 [[nodiscard]] SavedExperts select_load_aware(const ExpertTokens& unsaved, std::int32_t k, std::int32_t ranks);
 
 // Who writes the modules that all ranks hold, in the order of kShardingNames. Every expert is written by its
@@ -76,8 +98,8 @@ using CheckpointSeries = std::function<SavedExperts(std::int64_t checkpoint)>;
 // REQUIRES: checkpoints >= 1.
 [[nodiscard]] RankWrites rank_writes(const ModuleBytes& modules, const CheckpointSeries& series,
                                      std::int64_t checkpoints, Sharding sharding, std::int32_t ranks);
-// One rotation of sequential selection.
-[[nodiscard]] RankWrites rotation_writes(const ModuleBytes& modules, std::int32_t k, Sharding sharding,
+// One rotation of sequential selection; of snapshots. {K, K}: of what is persisted.
+[[nodiscard]] RankWrites rotation_writes(const ModuleBytes& modules, const PecLevels& k, Sharding sharding,
                                          std::int32_t ranks);
 // Without partial checkpoints and shards: every rank writes all modules it holds.
 [[nodiscard]] RankWrites full_rank_writes(const ModuleBytes& modules, std::int32_t ranks);

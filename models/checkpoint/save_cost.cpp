@@ -37,6 +37,12 @@ std::int64_t least_interval(SaveMode mode, const SaveTimes& times, SimDuration s
   return std::max<std::int64_t>(1, ceil_div(std::max(apart - stands_still, SimDuration{}), step));
 }
 
+double mean_interval(const SaveTiming& timing, SimDuration step, std::int64_t interval) {
+  GOODPUT_CHECK(step > SimDuration{0}, "a step must take time");
+  return std::max(static_cast<double>(interval),
+                  to_seconds(timing.times.persist - timing.stall) / to_seconds(step));
+}
+
 std::int64_t persist_lag(SaveMode mode, const SaveTimes& times, SimDuration step,
                          SimDuration forward_backward) {
   GOODPUT_CHECK(step > SimDuration{0}, "a step must take time");
@@ -44,8 +50,8 @@ std::int64_t persist_lag(SaveMode mode, const SaveTimes& times, SimDuration step
   return ceil_div(times.total() - save_stall(mode, times, forward_backward), step);
 }
 
-double saving_seconds(SimDuration stall, std::int64_t steps, std::int64_t interval) {
-  return to_seconds(stall) * static_cast<double>(steps) / static_cast<double>(interval);
+double saving_seconds(SimDuration stall, std::int64_t steps, double interval) {
+  return to_seconds(stall) * static_cast<double>(steps) / interval;
 }
 
 }  // namespace goodput

@@ -50,12 +50,22 @@ struct LevelWrites {
 [[nodiscard]] std::int64_t least_interval(SaveMode mode, const SaveTimes& times, SimDuration step,
                                           double duty = 1);
 
+struct SaveTiming {
+  SaveTimes times{};
+  SimDuration stall{};  // O_save
+};
+
+// Steps between checkpoints that begin, in the mean of a long run, where one is due every `interval` steps:
+// with the three buffers (models/checkpoint/buffered_saves.h) about as many as storage takes, one in
+// T_persist. For kSync, T_persist is part of the stall.
+[[nodiscard]] double mean_interval(const SaveTiming& timing, SimDuration step, std::int64_t interval);
+
 // Steps after a checkpoint's own until it is in storage and can be recovered from; 0 for kSync.
 [[nodiscard]] std::int64_t persist_lag(SaveMode mode, const SaveTimes& times, SimDuration step,
                                        SimDuration forward_backward);
 
 // O_save * I_total / I_ckpt, in seconds.
-[[nodiscard]] double saving_seconds(SimDuration stall, std::int64_t steps, std::int64_t interval);
+[[nodiscard]] double saving_seconds(SimDuration stall, std::int64_t steps, double interval);
 
 struct CheckpointOverhead {
   double save_s = 0;

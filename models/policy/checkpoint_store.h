@@ -11,11 +11,11 @@
 
 namespace goodput {
 
-// The nodes in use stop, to restart or to wait.
+// The nodes in use stop, to restart or to wait; or those that had to wait restart.
 struct Stop {
   const JobState& job;
   ResumeFrom from = ResumeFrom::kStorage;  // the job comes back from here
-  std::span<const NodeId> used;            // until now
+  std::span<const NodeId> used;            // until now; none: the job waited
   std::span<const NodeId> left;            // of these, those whose memory can still be used
 };
 
@@ -26,6 +26,10 @@ class CheckpointStore {
   // Which checkpoint the job would come back from now, and how long `nodes` nodes take to load it.
   [[nodiscard]] virtual ResumeFrom resume_level() const { return ResumeFrom::kStorage; }
   [[nodiscard]] virtual SimDuration restore_time(ResumeFrom from, std::int32_t nodes) const = 0;
+  // The same after the last stop, of which a store may know more.
+  [[nodiscard]] virtual SimDuration resume_time(ResumeFrom from, std::int32_t nodes) const {
+    return restore_time(from, nodes);
+  }
 
   // How `nodes` nodes save while they train with such steps. `restart`: from a loss until training goes on.
   [[nodiscard]] virtual CheckpointRules rules(const StepTime& step, std::int32_t nodes,

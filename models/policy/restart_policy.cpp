@@ -130,7 +130,7 @@ Course RestartPolicy::carry_on(const JobState& job) {
 
 Course RestartPolicy::wait(const JobState& job) {
   const ResumeFrom from = parts_.store->resume_level();
-  if (!used_.empty()) parts_.store->note_stop({job, from, used_, {}});
+  if (!used_.empty()) parts_.store->note_stop({job, from, used_, left_});
   used_.clear();
   gone_.clear();
   is_waiting_ = true;
@@ -151,7 +151,7 @@ Course RestartPolicy::restart(const JobState& job) {
   const bool saves = is_planned(job);
   const ResumeFrom from = saves ? ResumeFrom::kHere : parts_.store->resume_level();
   const SimDuration save = saves ? parts_.store->planned_save(node_count()) : SimDuration{};
-  if (!used_.empty()) parts_.store->note_stop({job, from, used_, left_});
+  if (has_begun_) parts_.store->note_stop({job, from, used_, left_});
   choice_.choose(*job.members, count, left_, used_);
   if (parts_.regrouping) parts_.regrouping->place(used_);
   const Phases phases = restart_phases(job, from, save);
@@ -180,7 +180,7 @@ Phases RestartPolicy::restart_phases(const JobState& job, ResumeFrom from, SimDu
   const bool is_in_place = stays_up();
   phases.add(is_in_place ? TimeBucket::kElasticReinitialization : TimeBucket::kProgramStartup,
              is_in_place ? parts_.in_place->swap : timing.startup);
-  phases.add(TimeBucket::kCheckpointRestore, parts_.store->restore_time(from, node_count()));
+  phases.add(TimeBucket::kCheckpointRestore, parts_.store->resume_time(from, node_count()));
   return phases;
 }
 

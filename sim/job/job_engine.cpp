@@ -170,6 +170,7 @@ class JobRun {
     for (const CheckpointLevel level : {CheckpointLevel::kMemory, CheckpointLevel::kStorage})
       state.checkpoints[static_cast<std::size_t>(level)] = books_.saved_step(level);
     state.was_interrupted = was_interrupted_;
+    state.goal = goal_;
     return state;
   }
 

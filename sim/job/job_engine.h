@@ -25,13 +25,6 @@
 
 namespace goodput {
 
-// When a run ends: whatever comes first.
-struct JobGoal {
-  std::optional<std::int64_t> samples{};
-  std::optional<std::int64_t> steps{};
-  std::optional<SimTime> until{};
-};
-
 // How the job saves to storage when it first trains.
 struct FirstSaving {
   std::int32_t nodes = 0;     // that it trains on

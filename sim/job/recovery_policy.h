@@ -10,6 +10,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -94,6 +95,13 @@ enum class Response : std::uint8_t {
   kInterrupt,  // decide() now; the step at hand is lost
 };
 
+// When a run ends: whatever comes first.
+struct JobGoal {
+  std::optional<std::int64_t> samples{};
+  std::optional<std::int64_t> steps{};
+  std::optional<SimTime> until{};
+};
+
 // What a policy can see of the job.
 struct JobView {
   SimTime now{};
@@ -106,6 +114,7 @@ struct JobState : JobView {
   std::int64_t step = 0;                                      // steps done that count so far
   std::array<std::int64_t, kCheckpointLevels> checkpoints{};  // of those, what each level holds
   bool was_interrupted = false;  // the phases of the last course did not come to an end
+  JobGoal goal{};
 
   [[nodiscard]] std::int64_t step_from(ResumeFrom from) const {
     return from == ResumeFrom::kHere ? step : checkpoints[from == ResumeFrom::kMemory ? 0 : 1];

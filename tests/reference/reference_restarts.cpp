@@ -158,6 +158,7 @@ Course ReferenceRestarts::restart(const JobState& job) {
 Course ReferenceRestarts::train(Cause cause, ResumeFrom from, const Phases& phases) {
   nodes_.clear();
   for (const Member& member : team_) nodes_.push_back(member.node);
+  holders_ = team_;
   move_places();
   const auto count = static_cast<std::int32_t>(team_.size());
   const StepTime& step = rules_.steps.at(count);
@@ -288,7 +289,38 @@ SaveOnNodes ReferenceRestarts::whole_save(std::int32_t nodes) const {
 
 SimDuration ReferenceRestarts::restore_time(ResumeFrom from, std::int32_t nodes) const {
   if (from == ResumeFrom::kMemory) return Bytes{rules_.bytes.value / nodes} / rules_.fetch;
+  if (from == ResumeFrom::kStorage && !rules_.partial_saves.empty()) return restore_time_of_parts();
   return rules_.bytes / rules_.read;
+}
+
+// Nodes that are still there, in the same life, read their experts from memory; the experts of the others,
+// and if there are others all else, come from storage.
+SimDuration ReferenceRestarts::restore_time_of_parts() const {
+  const auto nodes = static_cast<std::int64_t>(holders_.size());
+  const CheckpointParts& parts = rules_.parts;
+  Bytes storage;
+  Bytes memory;  // of the node that reads most
+  for (std::int64_t node = 0; node < nodes; ++node) {
+    Bytes experts;
+    for (std::int64_t expert = 0; expert < parts.experts; ++expert) {
+      if (expert * nodes / parts.experts == node) experts = experts + parts.expert;
+    }
+    const Member& holder = holders_[static_cast<std::size_t>(node)];
+    if (holder.life == life_of(holder.node)) {
+      memory = std::max(memory, experts);
+    } else {
+      storage = storage + experts;
+    }
+  }
+  const bool is_anyone_lost = std::any_of(holders_.begin(), holders_.end(), [this](const Member& holder) {
+    return holder.life != life_of(holder.node);
+  });
+  if (is_anyone_lost) {
+    storage = storage + parts.others;
+  } else {
+    memory = memory + Bytes{(parts.others.value + nodes - 1) / nodes};
+  }
+  return std::max(storage / rules_.read, memory / rules_.snapshot);
 }
 
 CheckpointRules ReferenceRestarts::checkpoints(const StepTime& step, std::int32_t nodes) const {

@@ -25,6 +25,13 @@ struct SaveOnNodes {
   Bytes bytes{};           // to storage
 };
 
+// What a partial checkpoint consists of. Expert e of E is written by node floor(e * nodes / E).
+struct CheckpointParts {
+  std::int32_t experts = 0;
+  Bytes expert{};  // of all layers
+  Bytes others{};
+};
+
 struct RestartRules {
   // ---- Which nodes train.
   std::int32_t max_training_nodes = 0;        // others idle as spares
@@ -46,6 +53,7 @@ struct RestartRules {
   // ---- Checkpoints in storage.
   Bytes bytes{};                                        // of a whole one
   std::map<std::int32_t, SaveOnNodes> partial_saves{};  // by number of nodes; empty: all are whole
+  CheckpointParts parts{};                              // of partial ones
   std::int64_t interval = 0;                            // steps; 0: none
   bool saves_beside_training = false;
   double storage_duty = 1;  // a power of 2, so that sums stay exact
@@ -110,13 +118,15 @@ class ReferenceRestarts final : public RecoveryPolicy {
   [[nodiscard]] ResumeFrom newest_checkpoint() const;
   [[nodiscard]] SaveOnNodes whole_save(std::int32_t nodes) const;
   [[nodiscard]] SimDuration restore_time(ResumeFrom from, std::int32_t nodes) const;
+  [[nodiscard]] SimDuration restore_time_of_parts() const;
   [[nodiscard]] CheckpointRules checkpoints(const StepTime& step, std::int32_t nodes) const;
 
   const RestartRules& rules_;
   std::map<NodeId, std::int64_t> losses_;
-  std::vector<Member> team_;   // that trains, or is about to; ascending
-  std::vector<NodeId> nodes_;  // the same
-  std::vector<Place> places_;  // of checkpoints in memory
+  std::vector<Member> team_;     // that trains, or is about to; ascending
+  std::vector<Member> holders_;  // of copies in memory: the last team that was to train
+  std::vector<NodeId> nodes_;    // the same as team_
+  std::vector<Place> places_;    // of checkpoints in memory
   bool has_begun_ = false;
   bool is_waiting_ = false;
   bool has_state_ = false;  // the team got through its restart

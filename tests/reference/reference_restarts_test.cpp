@@ -208,9 +208,10 @@ class RandomOptions : public RandomPolicyOptions {
   void add_partial_saves(const JobModel& job) {
     const ModuleBytes bytes = module_bytes(job.modules(), 14);
     const ExpertTokens tokens = expert_tokens(job.modules(), job.plan().parallel.sequence_length, 0, 0);
+    rules_.parts = {bytes.experts, bytes.one_expert(), bytes.dense_total()};
     for (const auto& [nodes, step] : rules_.steps) {
       const PartialCheckpoint checkpoint{{1, 1}, ExpertSelection::kSequential, Sharding::kAdps, nodes};
-      const RankWrites writes = partial_rank_writes(bytes, checkpoint, 1, tokens);
+      const RankWrites writes = partial_rank_writes(bytes, checkpoint, PecLevel::kPersist, tokens);
       const double all = writes.mean_bytes * nodes;
       rules_.partial_saves[nodes] = {
           writes.peak / rules_.snapshot,

@@ -10,24 +10,31 @@ namespace goodput {
 namespace {
 
 void add_run(const CheckpointRunReport& report, OrderedJson& json) {
-  const auto& [run, costs, assumed] = report;
+  const auto& [run, costs, recommended, assumed] = report;
   json["interval_steps"] = run.interval;
   json["save"] = kSaveModeNames[static_cast<std::size_t>(run.mode)];
   json["snapshot_s"] = to_seconds(costs.times.snapshot);
   json["persist_s"] = to_seconds(costs.times.persist);
   json["save_s"] = to_seconds(costs.stall);
   json["least_interval_steps"] = costs.least_interval;
+  json["mean_interval_steps"] = costs.mean_interval;
+  json["recommended"] = nullptr;
+  if (recommended)
+    json["recommended"] = {{"snapshot_k", recommended->snapshot}, {"pec_k", recommended->persist}};
   json["o_ckpt_s"] = costs.overhead.total_s();
   json["o_ckpt_parts_s"] = {{"save", costs.overhead.save_s},
                             {"restart", costs.overhead.restart_s},
                             {"lost", costs.overhead.lost_s}};
   json["plt"] = costs.loss.plt;
   json["faults"] = OrderedJson::array();
-  for (const FaultLoss& fault : costs.loss.faults) {
+  for (std::size_t i = 0; i < costs.loss.faults.size(); ++i) {
+    const FaultLoss& fault = costs.loss.faults[i];
     OrderedJson entry = {{"step", fault.fault.step}};
-    entry["rank"] = fault.fault.rank ? OrderedJson(*fault.fault.rank) : OrderedJson();
+    entry["ranks"] = fault.fault.ranks ? OrderedJson(*fault.fault.ranks) : OrderedJson();
     entry["recovered_step"] = fault.recovered_step;
     entry["tokens_lost"] = fault.tokens_lost;
+    entry["storage_bytes"] = costs.restores[i].reads.storage.value;
+    entry["restore_s"] = to_seconds(costs.restores[i].time);
     entry["pec_k_after"] = fault.k_after.persist;
     entry["snapshot_k_after"] = fault.k_after.snapshot;
     json["faults"].push_back(std::move(entry));

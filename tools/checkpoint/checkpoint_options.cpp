@@ -2,9 +2,11 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <utility>
 
+#include "models/checkpoint/dynamic_k.h"
 #include "sim/base/units.h"
 #include "tools/cli/named_choice.h"
 
@@ -38,16 +40,18 @@ const std::array<RunNumber, CheckpointRunOptions::kNumbers>& CheckpointRunOption
       {"step-s", Kind::kPositive, 1, "Seconds per step"},
       {"forward-backward-s", Kind::kNotNegative, 1,
        "Seconds per step spent in forward and backward passes; an async snapshot can overlap with them"},
-      {"restart-s", Kind::kNotNegative, 150, "Seconds from a fault until training resumes"},
+      {"restart-s", Kind::kNotNegative, 150, "Seconds from a fault until ranks read the checkpoint"},
       {"snapshot-gb-per-s", Kind::kPositive, 10, "Copy rate from GPU to CPU memory per rank, in GB/s"},
-      {"storage-gb-per-s", Kind::kPositive, 1, "Write rate to storage per rank, in GB/s"},
+      {"storage-gb-per-s", Kind::kPositive, 1, "Write and read rate of storage per rank, in GB/s"},
       {"storage-total-gb-per-s", Kind::kNotNegative, 0,
-       "Maximum write rate to storage of all ranks together, in GB/s; 0: no limit"},
+       "Maximum write and read rate of storage for all ranks together, in GB/s; 0: no limit"},
       {"tokens", Kind::kCount, 262'144, "Number of tokens per step"},
       {"skew", Kind::kNotNegative, 0,
        "Skew of the expert load: the n-th busiest expert gets a share of tokens ~ 1 / n^skew; 0: balanced"},
-      {"plt-limit", Kind::kNotNegative, 0.05,
-       "Fraction of tokens lost (0 to 1) above which --dynamic-k saves more experts"},
+      {"plt-limit", Kind::kNotNegative, kDynamicKLimit,
+       "Fraction of tokens (0 to 1) that the run may lose with --dynamic-k"},
+      {"ranks-per-node", Kind::kCount, 1,
+       "Number of consecutive ranks that share a node, and lose its memory together"},
   }};
   return table;
 }
@@ -61,8 +65,8 @@ void CheckpointRunOptions::configure(Options& options) {
       .in_group(group);
   options
       .add("--faults", faults_, "LIST",
-           "List of faults: STEP if all ranks fail after this step, STEP:RANK if only this rank fails, for "
-           "example 1200,3400:5")
+           "List of faults: STEP if all ranks fail after this step, STEP:RANK+RANK if only these ranks and "
+           "the others on their nodes fail, for example 1200,3400:5,5200:0+5")
       .in_group(group);
   options
       .add("--save", save_, "MODE",
@@ -71,8 +75,8 @@ void CheckpointRunOptions::configure(Options& options) {
       .in_group(group);
   options
       .add_flag("--dynamic-k", dynamic_k_,
-                "Double the number of experts saved per layer (--pec-k) after a recovery if more tokens are "
-                "lost than --plt-limit allows")
+                "Double the number of experts saved per layer (--pec-k, --snapshot-k) after a recovery as "
+                "long as one more fault would bring the lost tokens of the run above --plt-limit")
       .in_group(group);
   for (std::size_t i = 0; i < kNumbers; ++i) {
     const RunNumber& number = numbers()[i];
@@ -110,6 +114,8 @@ Status CheckpointRunOptions::check_effects() const {
     return Error{"--forward-backward-s applies only to --save async; leave it out with --save sync"};
   if (given_[kPltLimit] && !dynamic_k_)
     return Error{"--plt-limit applies only with --dynamic-k; add --dynamic-k, or leave --plt-limit out"};
+  if (given_[kRanksPerNode] && !names_ranks())
+    return Error{"--ranks-per-node applies only to faults of single ranks; add --faults STEP:RANK"};
   return Ok{};
 }
 
@@ -134,7 +140,9 @@ Result<CheckpointedRun> CheckpointRunOptions::run(std::int32_t ranks) const {
   run.interval = interval_.value();
   run.steps = static_cast<std::int64_t>(value(kSteps));
   GOODPUT_TRY(run.mode, choose<SaveMode>("save", "save mode", save_mode(), kSaveModeNames));
-  GOODPUT_TRY(run.faults, parse_faults(faults_, run.steps, ranks));
+  GOODPUT_TRY(run.faults,
+              parse_faults(faults_, run.steps, ranks,
+                           static_cast<std::int32_t>(std::min<double>(value(kRanksPerNode), ranks))));
   run.step = from_seconds(value(kStep));
   run.forward_backward = from_seconds(value(kForwardBackward));
   run.restart = from_seconds(value(kRestart));
@@ -165,7 +173,7 @@ bool CheckpointRunOptions::has_skew() const {
 std::vector<CheckpointRunOptions::Assumption> CheckpointRunOptions::assumptions() const {
   std::vector<Assumption> assumed;
   for (std::size_t i = 0; i < kNumbers; ++i) {
-    if (given_[i] || (i == kPltLimit && !dynamic_k_)) continue;
+    if (given_[i] || (i == kPltLimit && !dynamic_k_) || (i == kRanksPerNode && !names_ranks())) continue;
     assumed.push_back({numbers()[i].name, value(static_cast<Number>(i))});
   }
   return assumed;

@@ -67,6 +67,7 @@ class CheckpointRunOptions {
     kTokens,
     kSkew,
     kPltLimit,
+    kRanksPerNode,
     kNumbers
   };
   static const std::array<RunNumber, kNumbers>& numbers();
@@ -74,6 +75,7 @@ class CheckpointRunOptions {
   [[nodiscard]] std::string_view save_mode() const {
     return save_.empty() ? std::string_view("async") : std::string_view(save_);
   }
+  [[nodiscard]] bool names_ranks() const { return faults_.find(':') != std::string::npos; }
   [[nodiscard]] Status check_numbers() const;
   [[nodiscard]] Status check_effects() const;  // of options on others
 
@@ -84,8 +86,10 @@ class CheckpointRunOptions {
   std::array<std::optional<double>, kNumbers> given_{};
 };
 
-// "1200,3400:5": after 1200 steps all ranks fail, after 3400 rank 5. Ascending.
+// "1200,3400:0+5": after 1200 steps all ranks fail, after 3400 the nodes of ranks 0 and 5, which have
+// `ranks_per_node` consecutive ranks each. Ascending.
 [[nodiscard]] Result<std::vector<CheckpointFault>> parse_faults(std::string_view list, std::int64_t steps,
-                                                                std::int32_t ranks);
+                                                                std::int32_t ranks,
+                                                                std::int32_t ranks_per_node);
 
 }  // namespace goodput

@@ -15,6 +15,7 @@ namespace goodput {
 struct CheckpointRunReport {
   CheckpointedRun run;
   RunCosts costs;
+  std::optional<PecLevels> recommended;  // none also without experts, or where training waits for storage
   std::vector<CheckpointRunOptions::Assumption> assumed;
 };
 

@@ -112,16 +112,71 @@ void add_savings(const CheckpointReport& report, Text& text) {
             checkpoint.sharding == Sharding::kNone ? "on average" : "on the largest rank");
 }
 
+// "5", "0-3", "0 and 7 more".
+std::string ranks_text(const FailedRanks& ranks) {
+  if (!ranks) return "all";
+  const std::int32_t first = ranks->front();
+  const std::size_t others = ranks->size() - 1;
+  if (others == 0) return fmt::format("{}", first);
+  if (std::cmp_equal(ranks->back() - first, others)) return fmt::format("{}-{}", first, ranks->back());
+  return fmt::format("{} and {} more", first, others);
+}
+
+std::string levels_text(const PecLevels& k) {
+  return k.snapshot == k.persist ? fmt::format("{}", k.persist)
+                                 : fmt::format("{}, snapshot {}", k.persist, k.snapshot);
+}
+
 void add_faults(const CheckpointRunReport& report, Text& text) {
-  for (const FaultLoss& fault : report.costs.loss.faults) {
-    const std::string who = fault.fault.rank ? fmt::format("rank {}", *fault.fault.rank) : "all ranks";
-    text.line("  fault after step {:<6} {}: back to step {}, {:.6g} tokens lost; K = {} from then on",
-              fault.fault.step, who, fault.recovered_step, fault.tokens_lost, fault.k_after.persist);
+  if (report.costs.loss.faults.empty()) return;
+  text.line("\n  {:>10}  {:<14} {:>12} {:>12} {:>13} {:>10}   {}", "after step", "failed ranks",
+            "back to step", "tokens lost", "from storage", "restore", "K from then on");
+  for (std::size_t i = 0; i < report.costs.loss.faults.size(); ++i) {
+    const FaultLoss& fault = report.costs.loss.faults[i];
+    const RunRestore& restore = report.costs.restores[i];
+    text.line("  {:>10}  {:<14} {:>12} {:>12.6g} {:>13} {:>8.3f} s   {}", fault.fault.step,
+              ranks_text(fault.fault.ranks), fault.recovered_step, fault.tokens_lost,
+              size_text(restore.reads.storage), to_seconds(restore.time), levels_text(fault.k_after));
+  }
+  text.line("");
+}
+
+void add_headline(const CheckpointRunReport& report, Text& text) {
+  const std::size_t faults = report.costs.loss.faults.size();
+  if (faults == 0)
+    return text.line("Saving checkpoints costs this run {:.1f} s (O_ckpt).\n",
+                     report.costs.overhead.total_s());
+  text.line("Checkpoints and {} fault{} cost this run {:.1f} s (O_ckpt) and {:.3f} % of its tokens (PLT).\n",
+            faults, faults == 1 ? "" : "s", report.costs.overhead.total_s(), 100 * report.costs.loss.plt);
+}
+
+void add_recommendation(const CheckpointRunReport& report, Text& text) {
+  if (report.recommended) {
+    text.line(
+        "  recommended                        --snapshot-k {} --pec-k {}, the largest snapshot that overlaps "
+        "with the forward and backward passes",
+        report.recommended->snapshot, report.recommended->persist);
+  } else {
+    text.line(
+        "  recommended                        --snapshot-k 1 --pec-k 1, but even this snapshot takes longer "
+        "than the forward and backward passes");
   }
 }
 
-void add_run(const CheckpointRunReport& report, Text& text) {
-  const auto& [run, costs, assumed] = report;
+void add_warnings(const CheckpointRunReport& report, Text& text) {
+  const auto& [run, costs, recommended, assumed] = report;
+  if (costs.mean_interval > static_cast<double>(run.interval))
+    text.line(
+        "warning: storage takes {:.3f} s per checkpoint, longer than {}, so one is saved only every {:.1f} "
+        "steps; use --interval {} or more, faster storage or smaller shards",
+        to_seconds(costs.times.persist), steps_text(run.interval), costs.mean_interval, costs.least_interval);
+  if (const std::string warning = plt_warning(costs.loss.plt); !warning.empty())
+    text.line("warning: {}; use {}a larger --snapshot-k or --pec-k, or a shorter --interval", warning,
+              run.dynamic_limit ? "" : "--dynamic-k, ");
+}
+
+void add_run(const CheckpointReport& of, const CheckpointRunReport& report, Text& text) {
+  const auto& [run, costs, recommended, assumed] = report;
   text.line("\nA run of {} with {} checkpoints every {}", steps_text(run.steps),
             kSaveModeNames[static_cast<std::size_t>(run.mode)], steps_text(run.interval));
   text.line(
@@ -129,6 +184,7 @@ void add_run(const CheckpointRunReport& report, Text& text) {
       "{}",
       to_seconds(costs.times.snapshot), to_seconds(costs.times.persist), steps_text(costs.least_interval));
   text.line("  training waits         {:>12.3f} s   per checkpoint", to_seconds(costs.stall));
+  if (of.model.experts > 0 && run.mode == SaveMode::kAsync) add_recommendation(report, text);
   text.line("  overhead (O_ckpt)      {:>12.1f} s   saving {:.1f}, restarts {:.1f}, lost steps {:.1f}",
             costs.overhead.total_s(), costs.overhead.save_s, costs.overhead.restart_s, costs.overhead.lost_s);
   text.line(
@@ -136,18 +192,20 @@ void add_run(const CheckpointRunReport& report, Text& text) {
       100 * costs.loss.plt);
   add_faults(report, text);
   for (const auto& [option, value] : assumed) text.line("  assumed: --{} {:.15g}", option, value);
+  add_warnings(report, text);
 }
 
 }  // namespace
 
 std::string checkpoint_text(const CheckpointReport& report) {
   Text text;
+  if (report.run) add_headline(*report.run, text);
   text.line("A full checkpoint of {} takes {}: {} parameters, {} bytes each.\n", report.model.name,
             size_text(report.bytes.total()), count_text(static_cast<double>(report.model.parameters())),
             report.bytes_per_parameter);
   add_modules(report, text);
   add_savings(report, text);
-  if (report.run) add_run(*report.run, text);
+  if (report.run) add_run(report, *report.run, text);
   text.line("\nLowest tier: {}", to_string(report.tier()));
   return std::move(text).take();
 }

@@ -171,12 +171,15 @@ class CheckpointCommand final : public Command {
                             static_cast<std::int32_t>(bytes_per_parameter_),
                             checkpoint,
                             full_rank_writes(bytes, checkpoint.ranks),
-                            partial_rank_writes(bytes, checkpoint, checkpoint.k.persist, tokens),
+                            partial_rank_writes(bytes, checkpoint, PecLevel::kPersist, tokens),
                             {}};
     if (!options_.is_wanted()) return report;
     GOODPUT_TRY(CheckpointedRun run, options_.run(checkpoint.ranks));
     GOODPUT_TRY(RunCosts costs, run_costs(bytes, checkpoint, tokens, run));
-    report.run = {std::move(run), std::move(costs), options_.assumptions()};
+    std::optional<PecLevels> recommended;
+    if (model.experts > 0 && run.mode == SaveMode::kAsync)
+      recommended = recommended_levels(bytes, checkpoint, tokens, run);
+    report.run = {std::move(run), std::move(costs), recommended, options_.assumptions()};
     return report;
   }
 

@@ -82,22 +82,22 @@ TEST_CASE("pec: without sharding a rank of eight saves 14.8 % on average, with A
   CHECK(full.peak == Bytes{1'667'205'120 + 340'015'104});  // everything else and its own experts
   CHECK(full.mean_bytes == 2'007'220'224);
 
-  const RankWrites unsharded = rotation_writes(modules, 1, Sharding::kNone, 8);
+  const RankWrites unsharded = rotation_writes(modules, {1, 1}, Sharding::kNone, 8);
   // In eight checkpoints every rank writes each of its six experts once: 7/8 of E less.
   CHECK(unsharded.mean_bytes == 1'667'205'120 + 340'015'104 / 8.);
   CHECK(percent(per_rank_saving(unsharded, full, Sharding::kNone), 10) == 14.8);
   // Never two of a rank's six at once: sequential selection sets layers one expert apart.
   CHECK(unsharded.peak == Bytes{1'667'205'120 + 340'015'104 / 6});
 
-  const RankWrites adaptive = rotation_writes(modules, 1, Sharding::kAdps, 8);
+  const RankWrites adaptive = rotation_writes(modules, {1, 1}, Sharding::kAdps, 8);
   CHECK(adaptive.peak == Bytes{463'168'512});  // the embedding alone
   CHECK(percent(per_rank_saving(adaptive, full, Sharding::kAdps), 100) == 76.92);
 }
 
 TEST_CASE("pec: the heaviest rank writes 10.9 % less with ADPS than with EDPS") {
   const ModuleBytes modules = gpt2_moe_small();
-  const RankWrites equal = rotation_writes(modules, 1, Sharding::kEdps, 8);
-  const RankWrites adaptive = rotation_writes(modules, 1, Sharding::kAdps, 8);
+  const RankWrites equal = rotation_writes(modules, {1, 1}, Sharding::kEdps, 8);
+  const RankWrites adaptive = rotation_writes(modules, {1, 1}, Sharding::kAdps, 8);
   CHECK(equal.peak == Bytes{463'168'512 + 340'015'104 / 6});  // the embedding's rank has an expert's turn too
   CHECK(percent(1 - adaptive.peak / equal.peak, 10) == 10.9);
 }
@@ -115,10 +115,49 @@ TEST_CASE("pec: expert e belongs to rank floor(e R / E)") {
   CHECK(owners(4, 1) == std::vector<std::int32_t>{0, 0, 0, 0});
 }
 
+TEST_CASE("pec: a snapshot holds the experts that are persisted, and others evenly around the ring") {
+  CHECK(snapshot_offsets(8, {1, 1}) == std::vector<std::int32_t>{0});
+  CHECK(snapshot_offsets(8, {4, 1}) == std::vector<std::int32_t>{0, 2, 4, 6});
+  CHECK(snapshot_offsets(8, {3, 1}) == std::vector<std::int32_t>{0, 2, 5});        // 0, 8/3, 16/3
+  CHECK(snapshot_offsets(8, {4, 2}) == std::vector<std::int32_t>{0, 1, 4, 5});     // blocks of two
+  CHECK(snapshot_offsets(8, {5, 2}) == std::vector<std::int32_t>{0, 1, 2, 3, 4});  // of blocks 0, 1, 2
+  CHECK(snapshot_offsets(8, {8, 3}) == std::vector<std::int32_t>{0, 1, 2, 3, 4, 5, 6, 7});
+  // Checkpoint 1 persists expert 1 of layer 0 and 2 of layer 1.
+  CHECK(select_sequential(2, 8, {2, 1}, 1) == SavedExperts{{1, 5}, {2, 6}});
+  for (std::int32_t experts = 1; experts <= 20; ++experts) {
+    for (std::int32_t snapshot = 1; snapshot <= experts; ++snapshot) {
+      for (std::int32_t persist = 1; persist <= snapshot; ++persist) {
+        CAPTURE(experts);
+        CAPTURE(snapshot);
+        CAPTURE(persist);
+        const std::vector<std::int32_t> offsets = snapshot_offsets(experts, {snapshot, persist});
+        const std::set<std::int32_t> once(offsets.begin(), offsets.end());
+        REQUIRE(std::ssize(once) == snapshot);
+        CHECK(*once.begin() == 0);
+        CHECK(*once.rbegin() < experts);
+        for (std::int32_t i = 0; i < persist; ++i) CHECK(offsets[static_cast<std::size_t>(i)] == i);
+      }
+    }
+  }
+}
+
+TEST_CASE("pec: copies in memory are equally old where blocks fit evenly") {
+  // 8 experts, K = 4 and 1: every expert is copied at every second checkpoint, also without being persisted.
+  for (std::int32_t expert = 0; expert < 8; ++expert) {
+    std::vector<std::int64_t> copied;
+    for (std::int64_t checkpoint = 0; checkpoint < 8; ++checkpoint) {
+      const std::vector<std::int32_t> saved = select_sequential(1, 8, {4, 1}, checkpoint)[0];
+      if (std::find(saved.begin(), saved.end(), expert) != saved.end()) copied.push_back(checkpoint);
+    }
+    CHECK(copied.size() == 4);
+    for (std::size_t i = 1; i < copied.size(); ++i) CHECK(copied[i] - copied[i - 1] == 2);
+  }
+}
+
 TEST_CASE("pec: sequential selection sets each layer one expert ahead") {
-  CHECK(select_sequential(3, 4, 2, 0) == SavedExperts{{0, 1}, {1, 2}, {2, 3}});
-  CHECK(select_sequential(3, 4, 2, 1) == SavedExperts{{2, 3}, {3, 0}, {0, 1}});
-  CHECK(select_sequential(3, 4, 2, 2) == select_sequential(3, 4, 2, 0));
+  CHECK(select_sequential(3, 4, {2, 2}, 0) == SavedExperts{{0, 1}, {1, 2}, {2, 3}});
+  CHECK(select_sequential(3, 4, {2, 2}, 1) == SavedExperts{{2, 3}, {3, 0}, {0, 1}});
+  CHECK(select_sequential(3, 4, {2, 2}, 2) == select_sequential(3, 4, {2, 2}, 0));
   CHECK(rotation_length(4, 2) == 2);
   CHECK(rotation_length(8, 3) == 8);
   CHECK(rotation_length(8, 6) == 4);
@@ -130,7 +169,7 @@ TEST_CASE("pec: ceil(E / K) sequential checkpoints in a row save every expert of
       for (const std::int64_t first : {std::int64_t{0}, std::int64_t{5}, std::int64_t{1} << 40}) {
         std::vector<std::set<std::int32_t>> saved(3);
         for (std::int64_t i = 0; i < (experts + k - 1) / k; ++i) {
-          const SavedExperts now = select_sequential(3, experts, k, first + i);
+          const SavedExperts now = select_sequential(3, experts, {k, k}, first + i);
           for (std::size_t layer = 0; layer < 3; ++layer) {
             CHECK(std::set(now[layer].begin(), now[layer].end()).size() == static_cast<std::size_t>(k));
             saved[layer].insert(now[layer].begin(), now[layer].end());
@@ -194,7 +233,7 @@ TEST_CASE("pec: shards hold every module once, and every expert that is saved") 
     const std::int32_t k = draw(random, 0, modules.experts);
     const std::int32_t ranks = draw(random, 1, 20);
     const SavedExperts saved =
-        select_sequential(modules.expert_each.size(), modules.experts, k, draw(random, 0, 99));
+        select_sequential(modules.expert_each.size(), modules.experts, {k, k}, draw(random, 0, 99));
     for (const Sharding sharding : kShardings) {
       const CheckpointShards shards = shard_checkpoint(modules, saved, sharding, ranks);
       REQUIRE(std::ssize(shards.written) == ranks);
@@ -229,7 +268,7 @@ TEST_CASE("pec: ADPS stays within the bound of list scheduling") {
     const ModuleBytes modules = random_modules(random);
     const std::int32_t k = draw(random, 1, modules.experts);
     const std::int32_t ranks = draw(random, 1, 20);
-    const SavedExperts saved = select_sequential(modules.expert_each.size(), modules.experts, k, 3);
+    const SavedExperts saved = select_sequential(modules.expert_each.size(), modules.experts, {k, k}, 3);
     ModuleBytes experts_only = modules;
     experts_only.dense.clear();
     const auto peak = [&](const ModuleBytes& of, Sharding sharding) {
@@ -261,7 +300,7 @@ TEST_CASE("pec: dealing out by size is within 4/3 of the best there is") {
     std::vector<Bytes> loads(static_cast<std::size_t>(ranks));
     const auto best = static_cast<double>(best_peak(modules.dense, 0, loads).value);
     for (const Sharding sharding : {Sharding::kEdps, Sharding::kAdps}) {
-      const RankWrites writes = rotation_writes(modules, 0, sharding, ranks);
+      const RankWrites writes = rotation_writes(modules, {0, 0}, sharding, ranks);
       CHECK(static_cast<double>(writes.peak.value) >= best);
       CHECK(static_cast<double>(writes.peak.value) <= (4. / 3 - 1 / (3. * ranks)) * best + 1e-9);
     }
@@ -271,9 +310,9 @@ TEST_CASE("pec: dealing out by size is within 4/3 of the best there is") {
 TEST_CASE("pec: on one rank nothing but the experts left out is saved") {
   const ModuleBytes modules = gpt2_moe_small();
   for (const Sharding sharding : kShardings) {
-    CHECK(rotation_writes(modules, 3, sharding, 1).peak == modules.partial(3));
+    CHECK(rotation_writes(modules, {3, 3}, sharding, 1).peak == modules.partial(3));
     const RankWrites full = full_rank_writes(modules, 1);
-    const double saving = per_rank_saving(rotation_writes(modules, 3, sharding, 1), full, sharding);
+    const double saving = per_rank_saving(rotation_writes(modules, {3, 3}, sharding, 1), full, sharding);
     CHECK(saving == doctest::Approx(non_redundant_saving(modules, 3)).epsilon(1e-14));
   }
 }

@@ -1,6 +1,7 @@
 // Partial experts checkpoints: what they cost in time is tested with goodput checkpoint, what they lose in
 // tokens must be what models/checkpoint/lost_tokens.h says for the same faults.
 #include <doctest/doctest.h>
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <optional>
@@ -26,19 +27,19 @@ std::string pec_options(const PecLevels& k, ExpertSelection selection, const std
 struct ReplacedNodes {
   NodeEvents events = held(10);
   std::vector<CheckpointFault> faults{};
+  std::int64_t interval = 10;  // of checkpoints
   std::int64_t steps_lost = 0;
   SimDuration now{};
   std::int64_t step = 0;
 
-  // In the middle of the step after `fault.step`; without a rank two nodes.
+  // In the middle of the step after `fault.step`.
   void add(const CheckpointFault& fault, SimDuration ten) {
     now += ten * (fault.step - step) + ten / 2;
-    const std::vector<NodeId> nodes =
-        fault.rank ? std::vector<NodeId>{*fault.rank} : std::vector<NodeId>{2, 5};
+    const std::vector<NodeId> nodes(fault.ranks->begin(), fault.ranks->end());
     for (const NodeId node : nodes) events.push_back(lost(now, node));
     for (const NodeId node : nodes) events.push_back(joined(now, node));
     now += kRestart;
-    step = fault.step / 10 * 10;
+    step = fault.step / interval * interval;
     steps_lost += fault.step - step;
     faults.push_back(fault);
   }
@@ -53,21 +54,30 @@ TEST_CASE("pec policy: loses the tokens that goodput checkpoint finds for the sa
     PecLevels k{static_cast<std::int32_t>(1 + random.below(8)), 1};
     k.persist = static_cast<std::int32_t>(1 + random.below(static_cast<std::uint64_t>(k.snapshot)));
     const auto selection = random.below(2) == 0 ? ExpertSelection::kSequential : ExpertSelection::kLoadAware;
-    PolicyCase job("pec", pec_options(k, selection));
+    std::optional<double> limit;
+    std::string dynamic;
+    if (random.below(3) == 0) {
+      limit = static_cast<double>(random.below(10)) / 100;
+      dynamic = fmt::format(R"(, "dynamic_k": true, "plt_limit": {})", *limit);
+    }
+    PolicyCase job("pec", pec_options(k, selection, dynamic));
     const SimDuration ten = job.step(10);
     ReplacedNodes nodes;
     std::int64_t fault_at = 0;
     while (true) {
       fault_at += static_cast<std::int64_t>(1 + random.below(60));
       if (fault_at >= 390) break;
-      CheckpointFault fault{fault_at, {}};
-      if (random.below(4) > 0) fault.rank = static_cast<std::int32_t>(random.below(10));
-      nodes.add(fault, ten);
+      FailedRanks ranks(std::in_place);
+      for (std::int32_t rank = 0; rank < 10; ++rank) {
+        if (random.below(4) == 0) ranks->push_back(rank);
+      }
+      if (ranks->empty()) ranks->push_back(static_cast<std::int32_t>(random.below(10)));
+      nodes.add({fault_at, ranks}, ten);
     }
     const JobResult result = job.run(steps(400), nodes.events);
     REQUIRE(result.finished);
     CHECK(result.steps_lost == nodes.steps_lost);
-    const PecSchedule schedule{k, selection, 10, 10, 400, {}, {}};
+    const PecSchedule schedule{k, selection, 10, 10, 400, SimDuration{1}, {}, limit};
     const ExpertTokens tokens = expert_tokens(job.job().modules(), 40 * 1024, 0, 0);
     CHECK(metric(result, "plt") ==
           doctest::Approx(replay_losses(tokens, schedule, nodes.faults).plt).epsilon(1e-12));
@@ -132,13 +142,79 @@ TEST_CASE("pec policy: an evicted node's experts come from storage, a planned re
   CHECK(time_in(grown, kSave) == Bytes{whole.value / 8} / BytesPerSecond{10e9} + whole / BytesPerSecond{1e9});
 }
 
-TEST_CASE("pec policy: who waits has lost its memory") {
+TEST_CASE("pec policy: who waits keeps its memory, and who is lost meanwhile does not") {
+  // Two nodes, of which the first has experts 0 to 3 and the second 4 to 7. In storage, 4 experts of a layer
+  // are as of the start or step 10 or 20 (see above); in memory all are as of step 20.
   PolicyCase job("pec", pec_options({8, 1}, ExpertSelection::kSequential));
-  const SimDuration two = job.step(2);
-  const NodeEvents events = held(2, {lost(two * 25, 0), joined(two * 25 + seconds{100}, 0)});
-  const JobResult result = job.run(steps(100), events);
-  // As two lost nodes: of the 8 experts one is as of step 20, one as of step 10, six as of the start.
-  CHECK(metric(result, "plt") == doctest::Approx((10 + 6 * 20) / (100.0 * 8)).epsilon(1e-12));
+  const SimDuration fails = job.step(2) * 25;
+  const auto plt = [&](const NodeEvents& then) { return metric(job.run(steps(100), held(2, then)), "plt"); };
+  const NodeEvents first = {lost(fails, 0), joined(fails + seconds{100}, 0)};
+  const NodeEvents at_once = {lost(fails, 0), joined(fails, 0)};
+  const NodeEvents both = {lost(fails, 0), lost(fails + seconds{50}, 1), joined(fails + seconds{100}, 0),
+                           joined(fails + seconds{100}, 1)};
+  CHECK(plt(first) > 0);
+  CHECK(plt(first) == plt(at_once));
+  // Of the 8 experts one is as of step 20, one as of step 10, six as of the start.
+  CHECK(plt(both) == doctest::Approx((10 + 6 * 20) / (100.0 * 8)).epsilon(1e-12));
+}
+
+TEST_CASE("pec policy: survivors read their experts from memory, and all else comes from storage") {
+  // GPT-S: 12 layers, 14 bytes per parameter; 8 experts on 10 nodes, of which node 0 has expert 0, node 1
+  // expert 1 (floor(e * 10 / 8)), node 4 none.
+  PolicyCase job("pec", R"({"restart": {"detect_s": 15, "startup_s": 60},
+                            "checkpoint": {"interval_steps": 10, "mode": "sync", "write_gb_per_s": 1e12,
+                                           "read_gb_per_s": 1, "snapshot_gb_per_s": 1e12}})");
+  const ModuleBytes bytes = module_bytes(job.job().modules(), 14);
+  const SimDuration fails = job.step(10) * 25;
+  const auto restore = [&](const std::vector<NodeId>& nodes) {
+    NodeEvents events;
+    for (const NodeId node : nodes) events.push_back(lost(fails, node));
+    for (const NodeId node : nodes) events.push_back(joined(fails, node));
+    return time_in(job.run(steps(100), held(10, events)), TimeBucket::kCheckpointRestore);
+  };
+  const BytesPerSecond read{1e9};
+  CHECK(restore({4}) == bytes.dense_total() / read);
+  CHECK(restore({0}) == bytes.partial(1) / read);
+  CHECK(restore({0, 1, 4}) == bytes.partial(2) / read);
+  CHECK(restore({0, 1, 2, 3, 4, 5, 6, 7, 8, 9}) == bytes.total() / read);
+}
+
+TEST_CASE("pec policy: with Dynamic-K a job of 10,000 steps with a fault every 520 loses 5 % of its tokens") {
+  // One of 8 experts every 50 steps: a fault of all nodes loses 3.5 intervals, 1.75 %. After two, a third
+  // would make 5.25 %, so K becomes 2 (0.75 %), and after two more 8.
+  for (const bool is_dynamic : {false, true}) {
+    PolicyCase job("pec", std::string(R"({"restart": {"detect_s": 15, "startup_s": 60},
+             "checkpoint": {"interval_steps": 50, "mode": "sync", "write_gb_per_s": 1e12,
+                            "read_gb_per_s": 1e12, "snapshot_gb_per_s": 1e12}, "dynamic_k": )") +
+                              (is_dynamic ? "true}" : "false}"));
+    const SimDuration ten = job.step(10);
+    ReplacedNodes nodes;
+    nodes.interval = 50;
+    for (std::int64_t step = 520; step <= 10'000; step += 520)
+      nodes.add({step, FailedRanks{{0, 1, 2, 3, 4, 5, 6, 7, 8, 9}}}, ten);
+    const JobResult result = job.run(steps(10'000), nodes.events);
+    REQUIRE(result.finished);
+    CHECK(metric(result, "plt") == doctest::Approx(is_dynamic ? 0.05 : 19 * 0.0175).epsilon(1e-9));
+    if (is_dynamic) CHECK(metric(result, "final_k_persist") == 8);
+  }
+}
+
+TEST_CASE("pec policy: Dynamic-K works towards the end of a run by its pace so far") {
+  // As above, but the job runs until a time: with 75 s of every restart it trains some steps fewer, and PLT
+  // is of the steps that it trains.
+  PolicyCase job("pec", R"({"restart": {"detect_s": 15, "startup_s": 60},
+             "checkpoint": {"interval_steps": 50, "mode": "sync", "write_gb_per_s": 1e12,
+                            "read_gb_per_s": 1e12, "snapshot_gb_per_s": 1e12}, "dynamic_k": true})");
+  const SimDuration ten = job.step(10);
+  ReplacedNodes nodes;
+  nodes.interval = 50;
+  for (std::int64_t step = 520; step <= 10'000; step += 520)
+    nodes.add({step, FailedRanks{{0, 1, 2, 3, 4, 5, 6, 7, 8, 9}}}, ten);
+  const JobResult result = job.run(until(ten * 9'000), nodes.events);
+  const double plt = metric(result, "plt");
+  CHECK(result.steps < 9'000);
+  CHECK(plt > 0.03);
+  CHECK(plt <= 0.05 + 3.5 * 50 / static_cast<double>(result.steps));
 }
 
 TEST_CASE("pec policy: asynchronous checkpoints hide behind training") {

@@ -1,0 +1,24 @@
+// What ranks read to recover from a partial checkpoint, and from where (PEC, section 3.2, Figure 4): a failed
+// rank its experts from storage, the others theirs from CPU memory. State that all ranks hold comes from
+// storage if any rank failed, every byte of it once, by all ranks together; else from memory.
+#pragma once
+
+#include "models/checkpoint/checkpoint_modules.h"
+#include "models/checkpoint/expert_copies.h"
+#include "models/checkpoint/save_cost.h"
+
+namespace goodput {
+
+struct RestoreReads {
+  Bytes storage{};          // of all ranks
+  Bytes storage_of_rank{};  // of the one that reads most
+  Bytes memory_of_rank{};   // likewise
+};
+// Every expert is its owner's (expert_owner()). After `failed` = all ranks, storage is a whole checkpoint.
+[[nodiscard]] RestoreReads restore_reads(const ModuleBytes& modules, const FailedRanks& failed,
+                                         std::int32_t ranks);
+
+// Both at the same time, and storage reads as fast as it writes.
+[[nodiscard]] SimDuration restore_time(const RestoreReads& reads, const SavePath& path);
+
+}  // namespace goodput
