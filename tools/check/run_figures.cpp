@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -121,6 +122,13 @@ RunFigure figure_of(const std::string& run, const std::string& policy, const Ord
   return figure;
 }
 
+// A metric that some policies have of their own, and this one does not.
+bool is_of_others(const std::string& policy, const std::string& metric, const OrderedJson& columns) {
+  const auto has = [&](const OrderedJson& trials) { return trials.contains(metric); };
+  return columns.contains(policy) && !has(columns.at(policy)) &&
+         std::any_of(columns.begin(), columns.end(), has);
+}
+
 RunFigures read_figures(const SuiteRun& run, const OrderedJson& result) {
   RunFigures figures{.origin = origin_of(result), .parts = all_parts(result)};
   for (const MetricRule& rule : run.metrics) {
@@ -128,10 +136,11 @@ RunFigures read_figures(const SuiteRun& run, const OrderedJson& result) {
   }
   if (!run.has_trials()) return figures;
   figures.is_one_run = is_one_run(result);
+  const OrderedJson& columns = result.at("trials_by_policy");
   for (const auto& [policy, outcome] : result.at("policies").items()) {
     for (const MetricRule& rule : run.metrics) {
-      if (rule.is_pointer()) continue;
-      RunFigure figure = figure_of(run.name, policy, outcome, result.at("trials_by_policy"), rule);
+      if (rule.is_pointer() || is_of_others(policy, rule.metric, columns)) continue;
+      RunFigure figure = figure_of(run.name, policy, outcome, columns, rule);
       if (figures.is_one_run && figure.fault.empty() && rule.tolerance.is_statistical()) {
         figure.fault =
             "every trial would replay the same recording from the same start, so there is only one run, "

@@ -141,7 +141,7 @@ config::Fields config_fields(SuiteRun& run) {
                          "an object such as {\"samples_per_hour\": {\"tolerance\": \"1 % at 95 %\"}}",
                          &MetricRule::metric, fault_of_metric),
            "figures of the result: a JSON pointer, or a trial metric, which is checked for every policy that "
-           "runs"},
+           "has it"},
           {"trials", config::Need::kOptional, config::integer(run.trials, 0, kMostBaselineTrials),
            "number of trials that a baseline keeps; 0: as many as the suite sets"}};
 }

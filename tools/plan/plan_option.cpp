@@ -1,7 +1,9 @@
 #include "tools/plan/plan_option.h"
 
 #include <algorithm>
+#include <utility>
 
+#include "models/checkpoint/lost_tokens.h"
 #include "models/scenario/trial_metrics.h"
 #include "tools/plan/plan_values.h"
 
@@ -25,6 +27,17 @@ std::optional<Estimate> jct_quantile(std::span<const TrialSummary> trials) {
 // Of the first trial: it depends on the nodes that train.
 double step_seconds(const TrialSummary& trial) {
   return trial.steps > 0 ? trial.productive_s() / trial.steps : 0;
+}
+
+// Of policies with partial checkpoints; 0: it has none.
+double mean_plt(std::span<const TrialSummary> trials) {
+  double sum = 0;
+  for (const TrialSummary& trial : trials) {
+    for (const PolicyMetric& metric : trial.metrics) {
+      if (metric.name == "plt") sum += metric.value;
+    }
+  }
+  return sum / static_cast<double>(trials.size());
 }
 
 }  // namespace
@@ -54,6 +67,8 @@ PlanOption plan_option(const Contenders& contenders, const PlanQuestion& questio
   if (question.budget && question.budget->probability > 0 && option.cost_usd)
     option.p_budget = budget_share(trials, question.budget->value);
   option.warnings = setting.runs->prepared(of.policy).warnings();
+  if (std::string warning = plt_warning(mean_plt(trials)); !warning.empty())
+    option.warnings.push_back(std::move(warning));
   option.tier = lowest(setting.runs->prepared(of.policy).tier(), setting.scenario.tier);
   return option;
 }

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "models/checkpoint/lost_tokens.h"
 #include "sim/base/json.h"
 #include "sim/base/text.h"
 #include "sim/job/time_bucket.h"
@@ -87,6 +88,18 @@ std::optional<std::string> skipped_saves(const PolicyOutcome& outcome) {
       count_text(skipped));
 }
 
+// What partial checkpoints lose besides time.
+std::optional<std::string> lost_tokens(const SimulateReport& report, std::size_t policy) {
+  const PolicyOutcome& outcome = report.simulation.policies[policy];
+  const auto plt = outcome.metrics.find("plt");
+  if (plt == outcome.metrics.end()) return std::nullopt;
+  const std::string warning = plt_warning(plt->second.mean);
+  if (warning.empty()) return std::nullopt;
+  const auto options = Json::parse(report.scenario.policies[policy].options);
+  return fmt::format("{}; {}raise k_snapshot or k_persist, or save more often", warning,
+                     options.value("dynamic_k", false) ? "" : "set dynamic_k, ");
+}
+
 std::optional<std::string> unknown_deadline(const PolicyOutcome& outcome) {
   if (!outcome.deadline || outcome.deadline->unknown == 0) return std::nullopt;
   return fmt::format(
@@ -104,6 +117,7 @@ std::string warnings_text(const SimulateReport& report) {
     if (const auto unknown = unknown_deadline(outcome)) add_warning(outcome.name, *unknown, warnings);
     if (const auto skipped = skipped_saves(outcome)) add_warning(outcome.name, *skipped, warnings);
     if (const auto costly = costly_saves(report, i)) add_warning(outcome.name, *costly, warnings);
+    if (const auto lost = lost_tokens(report, i)) add_warning(outcome.name, *lost, warnings);
   }
   std::string text;
   for (const auto& [warning, names] : warnings)

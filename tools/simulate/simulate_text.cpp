@@ -370,6 +370,18 @@ std::string costs_of(const Scenario& scenario, const Outcomes& outcomes) {
   return "\n" + aligned(rows);
 }
 
+// Of policies with partial checkpoints; empty: there are none.
+TextRow lost_tokens_of(const Outcomes& outcomes) {
+  TextRow row = {"tokens lost (PLT)"};
+  bool is_known = false;
+  for (const PolicyOutcome* outcome : outcomes) {
+    const auto plt = outcome->metrics.find("plt");
+    is_known = is_known || plt != outcome->metrics.end();
+    row.push_back(plt == outcome->metrics.end() ? "-" : fmt::format("{:.2f} %", 100 * plt->second.mean));
+  }
+  return is_known ? row : TextRow{};
+}
+
 std::string events_of(const Simulation& simulation, const Outcomes& outcomes) {
   std::vector<TextRow> rows = {{"per run"}};
   for (const PolicyOutcome* outcome : outcomes) rows.front().push_back(outcome->name);
@@ -378,6 +390,7 @@ std::string events_of(const Simulation& simulation, const Outcomes& outcomes) {
     TextRow& row = rows.emplace_back(TextRow{std::string(event.title)});
     for (const PolicyOutcome* outcome : outcomes) row.push_back(count_text(outcome->mean(event.metric)));
   }
+  if (TextRow row = lost_tokens_of(outcomes); !row.empty()) rows.push_back(std::move(row));
   return "\n" + aligned(rows);
 }
 

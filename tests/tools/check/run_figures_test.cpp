@@ -48,6 +48,16 @@ TEST_CASE("run figures: trials without a value, and metrics that nobody has, are
   CHECK(read.figures[1].fault == "trials of ds have no \"own\"");
 }
 
+TEST_CASE("run figures: a metric of a policy's own is a figure of that policy only") {
+  std::string two = kSimulation;
+  two.replace(two.find("\"no expert fits\""), 16, "null");
+  two.replace(two.find("\"jct_s\": [100, null]}"), 21, "\"x\": [1, 1]}, \"pec\": {\"plt\": [0.5, 0]}");
+  const RunFigures read = figures_of(simulation({rule("plt", "exact", Direction::kLess)}), two).value();
+  REQUIRE(read.figures.size() == 1);
+  CHECK(read.figures[0].name == "run/pec/plt");
+  CHECK(read.figures[0].values == std::vector{0.5, 0.0});
+}
+
 TEST_CASE("run figures: one run of a recording has values, but no confidence") {
   std::string one_run = kSimulation;
   one_run.insert(one_run.find("\"policies\""),
