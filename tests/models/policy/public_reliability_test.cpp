@@ -18,16 +18,16 @@
 namespace goodput::testing {
 namespace {
 
-// Kokolis et al., arXiv 2410.21680: failures per 1000 node-days of two clusters, nodes of 8 GPUs.
+// Kokolis et al., arXiv 2410.21680v1: failures per 1000 node-days of two clusters, nodes of 8 GPUs.
 constexpr double kRsc1 = 6.5;
 constexpr double kRsc2 = 2.34;
 // The Llama 3 Herd of Models, arXiv 2407.21783, section 3.3.4: 419 unexpected interruptions in 54 days on
 // 16,384 GPUs, 2048 nodes.
 constexpr double kLlama3 = 1000 * 419 / (54 * 2048.);
 constexpr double kMinute = 60;
-// Training LLMs with Fault Tolerant HSDP on 100,000 GPUs, arXiv 2602.00277, abstract: at O(100K) GPUs a loss
-// every 18 minutes; 10 minutes of stall leave 44 % of the time, 3 minutes 80 %. Here 12,288 nodes, which
-// makes it 6.51 failures per 1000 node-days.
+// Training LLMs with Fault Tolerant HSDP on 100,000 GPUs, arXiv 2602.00277, abstract: at O(100K) GPUs 10
+// minutes of stall leave 44 % of the time, 3 minutes 80 %. A loss every 18 minutes is from summaries of the
+// paper. Here 12,288 nodes, which makes it 6.51 failures per 1000 node-days.
 constexpr std::int32_t kHsdpGpus = 98'304;
 constexpr double kHsdpLossesEvery = 18 * kMinute;
 constexpr double kHsdp = 86400 * 1000 / (kHsdpLossesEvery * kHsdpGpus / 8);
