@@ -18,7 +18,7 @@ namespace {
 
 constexpr double kNever = std::numeric_limits<double>::infinity();
 
-// Published to two decimals, the efficiency to five.
+// From the formulas of Young and Daly, computed separately: to two decimals, the efficiency to five.
 struct Row {
   FailureCosts costs;
   double young, daly_first_order, daly, optimum, efficiency;
