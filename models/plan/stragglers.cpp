@@ -48,12 +48,16 @@ Fields fields_of(StagePartition& partition) {
 }
 
 Fields fields_of(SequenceLengths& lengths) {
-  return {{"median_tokens", Need::kOptional, config::number(lengths.median_tokens, config::at_least(1)),
-           "median length of the documents, in tokens"},
-          {"sigma", Need::kOptional, config::number(lengths.sigma, config::between(0, 10)),
-           "standard deviation of the logarithm of the document lengths"},
-          {"attention_share", Need::kOptional, config::number(lengths.attention_share, config::between(0, 1)),
-           "fraction of a pass that attention takes when the sequence is a single document"}};
+  return {
+      {"median_tokens", Need::kOptional, config::number(lengths.median_tokens, config::at_least(1)),
+       "median length of the documents, in tokens"},
+      {"sigma", Need::kOptional, config::number(lengths.sigma, config::between(0, 10)),
+       "standard deviation of the logarithm of the document lengths"},
+      {"attention_share", Need::kOptional,
+       config::number([&lengths] { return lengths.attention_share; },
+                      [&lengths](double share) { lengths.attention_share = share; }, config::between(0, 1)),
+       "fraction of a pass that attention scores take when the sequence is a single document (default: "
+       "their share of the plan's FLOPs)"}};
 }
 
 Fields fields_of(GcPauses& pauses) {
@@ -242,7 +246,8 @@ double draw_sequence_cost(const SequenceLengths& lengths, std::int64_t length, s
   }
   const double longest =
       static_cast<double>(sequences) * static_cast<double>(length) * static_cast<double>(length);
-  return 1 - lengths.attention_share + lengths.attention_share * squares / longest;
+  const double share = lengths.attention_share.value();
+  return 1 - share + share * squares / longest;
 }
 
 std::string describe(const Straggler& straggler) {
@@ -258,10 +263,13 @@ std::string describe(const Straggler& straggler) {
                            partition.factor);
       },
       [](const SequenceLengths& lengths) {
-        return fmt::format(
-            "the median document has {:g} tokens (standard deviation of the logarithm {:g}); attention takes "
-            "a fraction of {:g} of a pass",
-            lengths.median_tokens, lengths.sigma, lengths.attention_share);
+        const std::string share =
+            lengths.attention_share
+                ? fmt::format("; attention scores take a fraction of {:.3g} of a pass with one document",
+                              *lengths.attention_share)
+                : "";
+        return fmt::format("the median document has {:g} tokens (standard deviation of the logarithm {:g}){}",
+                           lengths.median_tokens, lengths.sigma, share);
       },
       [](const GcPauses& pauses) {
         return fmt::format("every worker pauses for {:g} s once every {} steps", to_seconds(pauses.pause),

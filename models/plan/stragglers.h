@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <variant>
@@ -47,11 +48,11 @@ struct StagePartition {
 
 // Documents of unequal lengths fill the sequences. Attention sees one document at a time, so a micro-batch
 // costs 1 - a + a * sum(s_i^2) / (n L^2) of what its n sequences of L tokens cost as one document each, a
-// being the share of attention in that. Lengths are lognormal: a long tail.
+// being the share of attention's scores in that. Lengths are lognormal: a long tail.
 struct SequenceLengths {
   double median_tokens = 512;
-  double sigma = 1.5;  // deviation of the logarithm
-  double attention_share = 0.5;
+  double sigma = 1.5;                       // deviation of the logarithm
+  std::optional<double> attention_share{};  // absent: that of the step (SyntheticStep::attention_share)
 };
 
 // Python's garbage collector stops a worker now and then, each at steps of its own, inside a pass.
@@ -133,6 +134,7 @@ struct JobShape {
 [[nodiscard]] Status check_stragglers(const std::vector<Straggler>& stragglers, const JobShape& job);
 
 // What a micro-batch of `sequences` times `length` tokens costs, as a factor of one without document borders.
+// REQUIRES: attention_share.
 [[nodiscard]] double draw_sequence_cost(const SequenceLengths& lengths, std::int64_t length,
                                         std::int32_t sequences, RandomStream& random);
 

@@ -115,6 +115,13 @@ double hardware_flops_per_token(const TrainingPlan& plan) {
   return flops * plan.parallel.tp / work.scope().tokens();
 }
 
+double attention_share_of_flops(const TrainingPlan& plan) {
+  // Per token, only the scores grow with the length: in proportion, so twice the length has them twice.
+  TrainingPlan longer = plan;
+  longer.parallel.sequence_length *= 2;
+  return hardware_flops_per_token(longer) / hardware_flops_per_token(plan) - 1;
+}
+
 MemoryReport planned_memory(const TrainingPlan& plan) {
   const auto schedule = find_schedule(plan.parallel.schedule);
   GOODPUT_CHECK(schedule.has_value(), "a step was built with an unknown schedule");

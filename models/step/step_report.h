@@ -54,4 +54,8 @@ struct StepReport {
 // What the kernels of models/step/block_work.h multiply.
 [[nodiscard]] double hardware_flops_per_token(const TrainingPlan& plan);
 
+// The share of attention's scores, and of their products with the values, in hardware_flops_per_token(). The
+// sequence is one document.
+[[nodiscard]] double attention_share_of_flops(const TrainingPlan& plan);
+
 }  // namespace goodput

@@ -6,6 +6,7 @@
 
 #include "models/schedule/schedule.h"
 #include "models/step/planned_step.h"
+#include "models/step/step_report.h"
 
 namespace goodput {
 
@@ -31,6 +32,7 @@ Result<SyntheticStep> synthetic_step(const TrainingPlan& plan, const CostModel& 
   step.rank_gap = parallel.tp * parallel.cp;
   step.sequence_length = parallel.sequence_length;
   step.sequences = parallel.micro_batch;
+  step.attention_share = attention_share_of_flops(plan);
   step.tier = planned.tier;
   for (OpId op = 0; op < planned.ops.size(); ++op) {
     step.ops.push_back(planned.ops[op].op);

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "models/megatron/schedule_order.h"
@@ -25,7 +26,9 @@ struct SyntheticStep {
   std::int32_t rank_gap = 1;  // from one recorded worker to the next: tensor- and context-parallel peers
   std::int64_t sequence_length = 1;  // tokens
   std::int32_t sequences = 1;        // a micro-batch
-  Tier tier = Tier::kAssumed;        // what the costs rest on
+  // attention_share_of_flops() of the plan; absent: there is no plan.
+  std::optional<double> attention_share{};
+  Tier tier = Tier::kAssumed;  // what the costs rest on
 };
 
 // The step of a plan. Fails, naming the field, on schedules and options that NDTimeline's traces cannot show.

@@ -9,6 +9,7 @@
 #include <span>
 #include <tuple>
 #include <utility>
+#include <variant>
 
 #include "models/megatron/megatron_rules.h"
 #include "models/synth/lane_table.h"
@@ -34,6 +35,16 @@ LaneTable clean_values(const SyntheticStep& step, const TraceSettings& settings,
     }
   }
   return table;
+}
+
+std::vector<Straggler> completed(std::vector<Straggler> stragglers, const SyntheticStep& step) {
+  for (Straggler& straggler : stragglers) {
+    auto* lengths = std::get_if<SequenceLengths>(&straggler);
+    if (lengths == nullptr) continue;
+    if (!lengths->attention_share) lengths->attention_share = step.attention_share;
+    GOODPUT_CHECK(lengths->attention_share, "a step without a plan requires attention_share");
+  }
+  return stragglers;
 }
 
 double mean_span(const SyntheticStep& step, const LaneTable& table) {
@@ -154,8 +165,9 @@ Result<SyntheticTrace> synthesize(const SyntheticStep& step, const std::vector<S
   GOODPUT_TRY_STATUS(check_stragglers(stragglers, {step.dp, step.pp, settings.steps}));
   GOODPUT_TRY_STATUS(check_size(step, settings));
   const LaneTable clean = clean_values(step, settings, seed);
-  const LaneTable table = with_stragglers(step, clean, stragglers, seed);
   SyntheticTrace trace;
+  trace.stragglers = completed(stragglers, step);
+  const LaneTable table = with_stragglers(step, clean, trace.stragglers, seed);
   {
     TimingEngine times(step.graph, table.shape(), {}, TimingEngine::Keep::kAllTimes);
     times.propagate(table);
@@ -168,7 +180,7 @@ Result<SyntheticTrace> synthesize(const SyntheticStep& step, const std::vector<S
   find_slowdown_of_parts(step, table, trace.truth);
   trace.truth.clean_s = mean_span(step, clean);
   for (std::size_t i = 0; i < stragglers.size(); ++i) {
-    const double without = mean_span(step, with_stragglers(step, clean, stragglers, seed, i));
+    const double without = mean_span(step, with_stragglers(step, clean, trace.stragglers, seed, i));
     trace.truth.cost.push_back(1 - without / trace.truth.recorded_s);
   }
   return trace;

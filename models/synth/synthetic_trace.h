@@ -16,6 +16,7 @@ namespace goodput {
 struct SyntheticTrace {
   OpTrace rows;  // float32 times, by (step, rank, op type, seq_id); steps count from 1
   SyntheticTruth truth;
+  std::vector<Straggler> stragglers;  // as injected: with the defaults that depend on the step
 };
 
 // Which parts of the truth are worked out beside S.
@@ -26,6 +27,7 @@ enum class Truth : std::uint8_t {
 
 // The same seed gives the same noise with and without a straggler. Fails on stragglers the job has no place
 // for, and on ops so short that the recorded times no longer show their order.
+// REQUIRES: attention_share in stragglers of a step without a plan.
 Result<SyntheticTrace> synthesize(const SyntheticStep& step, const std::vector<Straggler>& stragglers,
                                   const TraceSettings& settings, std::uint64_t seed,
                                   Truth truth = Truth::kWhole);

@@ -55,8 +55,8 @@ std::string worker_key(const SyntheticStep& step, std::size_t worker) {
 
 OrderedJson injected_json(const SynthResult& result) {
   OrderedJson list = OrderedJson::array();
-  for (std::size_t i = 0; i < result.plan.synth.stragglers.size(); ++i) {
-    Straggler straggler = result.plan.synth.stragglers[i];
+  for (std::size_t i = 0; i < result.trace.stragglers.size(); ++i) {
+    Straggler straggler = result.trace.stragglers[i];
     OrderedJson injected = config::write(config_fields(straggler));
     injected["description"] = describe(straggler);
     injected["cost"] = result.trace.truth.cost[i];
@@ -121,8 +121,8 @@ std::string synth_text(const SynthResult& result) {
   text += fmt::format("  worst alone {:>9.4f} from worker {} (dp:stage); {:.4f} from stage {}\n",
                       truth.worker_slowdown[worker], worker_key(result.step, worker),
                       truth.stage_slowdown[stage], stage);
-  for (std::size_t i = 0; i < result.plan.synth.stragglers.size(); ++i) {
-    const Straggler& straggler = result.plan.synth.stragglers[i];
+  for (std::size_t i = 0; i < result.trace.stragglers.size(); ++i) {
+    const Straggler& straggler = result.trace.stragglers[i];
     text += fmt::format("{}  {:<18} costs {:>5.1f} % of a step: {}\n", i == 0 ? "\nInjected\n" : "",
                         kind_of(straggler), 100 * truth.cost[i], describe(straggler));
   }

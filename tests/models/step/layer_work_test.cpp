@@ -79,6 +79,18 @@ TEST_CASE("layer work: with full recomputation a step runs Megatron's 96 l h^2 (
   CHECK(hardware_flops_per_token(plan) == doctest::Approx(expected).epsilon(1e-12));
 }
 
+TEST_CASE("layer work: the scores' share of the FLOPs is that of 12 l s h in 72 l h^2 + 12 l s h + 6 V h") {
+  const double h = 512, l = 8, s = 1024, v = 50304;
+  const double scores = 12 * l * s * h;
+  CHECK(attention_share_of_flops(gpt()) ==
+        doctest::Approx(scores / (72 * l * h * h + scores + 6 * v * h)).epsilon(1e-9));
+  // A fused kernel leaves out the masked half and computes the scores again backwards: 2 s h + 2.5 * 2 s h.
+  TrainingPlan fused = gpt();
+  fused.parallel.fused_attention = true;
+  CHECK(attention_share_of_flops(fused) ==
+        doctest::Approx(7 * l * s * h / (72 * l * h * h + 7 * l * s * h + 6 * v * h)).epsilon(1e-9));
+}
+
 TEST_CASE("layer work: a layer with experts sends tokens out and gets them back, twice with gradients") {
   TrainingPlan plan = small_plan();
   plan.model.moe = MoeShape{.experts = 16, .top_k = 2, .expert_ffn = 1024, .shared_experts = 1};

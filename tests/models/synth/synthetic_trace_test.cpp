@@ -193,6 +193,38 @@ TEST_CASE("synthetic trace: sequence lengths keep the mean cost of a micro-batch
   CHECK(sum / count == doctest::Approx(0.02).epsilon(1e-5));
 }
 
+TEST_CASE("synthetic trace: uneven documents cost more, the longer the plan's sequences are") {
+  TrainingPlan plan = testing::small_plan();
+  plan.model.hidden = 4096;
+  plan.model.heads = plan.model.kv_heads = 32;
+  plan.model.head_dim = 128;
+  plan.model.ffn = 16384;
+  plan.parallel.dp = 8;
+  plan.parallel.global_batch = 32;
+  double last = 1;
+  for (const std::int64_t length : {4096, 8192, 16384, 32768}) {
+    plan.parallel.sequence_length = length;
+    double sum = 0;
+    for (std::uint64_t seed = 1; seed <= 4; ++seed)
+      sum += synthesize(*step_of(plan), {SequenceLengths{}}, {10, 0}, seed, Truth::kSlowdown)->truth.slowdown;
+    CAPTURE(length);
+    CHECK(sum / 4 > last);
+    last = sum / 4;
+  }
+}
+
+TEST_CASE("synthetic trace: attention takes its share of the plan's FLOPs, unless the straggler states one") {
+  const SyntheticStep step = step_of(testing::small_plan()).value();
+  const SyntheticTrace trace =
+      synthesize(step, {SequenceLengths{}, SequenceLengths{512, 1.5, 0.25}}, {1, 0}, 1).value();
+  CHECK(std::get<SequenceLengths>(trace.stragglers[0]).attention_share == step.attention_share);
+  CHECK(std::get<SequenceLengths>(trace.stragglers[1]).attention_share == 0.25);
+  CHECK(
+      describe(trace.stragglers[1]) ==
+      "the median document has 512 tokens (standard deviation of the logarithm 1.5); attention scores take a "
+      "fraction of 0.25 of a pass with one document");
+}
+
 TEST_CASE("synthetic trace: an uneven partition costs what an even one of the same work would save") {
   const SyntheticTrace trace =
       SyntheticCase{{.dp = 1, .pp = 2, .micro_batches = 64}, {StagePartition{1, 1.5}}, {1, 0}, 1}
