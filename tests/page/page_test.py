@@ -134,6 +134,9 @@ class Fleet(unittest.TestCase):
             self.assertIn(title, text_of("h3"))
             self.assertRegex(read_off(title, "\ue010"), r": \d+\.\d\u202f%$")  # End
 
+    def test_the_share_of_kept_jobs_stands_beside_the_paper_s(self):
+        self.assertRegex("".join(text_of("main")), r"The filters keep [\d.]+ % of the jobs .*The paper kept 38\.2 % of the jobs")
+
     def test_gpu_hours_are_never_durations(self):
         text = "".join(text_of("main"))
         self.assertIn("GPU-hours", text)

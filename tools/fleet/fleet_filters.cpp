@@ -34,6 +34,12 @@ FilterVerdict goes_if(bool goes) {
   return goes ? FilterVerdict::kGoes : FilterVerdict::kStays;
 }
 
+double gpu_hours_of(const std::vector<const FleetJob*>& jobs) {
+  double hours = 0;
+  for (const FleetJob* job : jobs) hours += job->gpu_hours.value_or(0);
+  return hours;
+}
+
 FilterCount filter_named(std::string_view key, std::string why, std::optional<double> paper_jobs = {},
                          std::optional<double> paper_gpu_hours = {}) {
   FilterCount count;
@@ -51,6 +57,8 @@ FilteredFleet filter_fleet(const std::vector<FleetJob>& jobs, const FleetFilters
   FilteredFleet fleet;
   std::vector<const FleetJob*> left;
   for (const FleetJob& job : jobs) left.push_back(&job);
+  fleet.kept.of_jobs = left.size();
+  fleet.kept.of_gpu_hours = gpu_hours_of(left);
   if (weight == FleetWeight::kGpuHours) {
     fleet.filters.push_back(
         run_filter(left, filter_named("gpu_hours", "unknown GPU-hours, so the job has no weight"),
@@ -63,9 +71,12 @@ FilteredFleet filter_fleet(const std::vector<FleetJob>& jobs, const FleetFilters
       [&](const FleetJob& job) {
         return job.restarts ? goes_if(*job.restarts > filters.most_restarts) : FilterVerdict::kUnknown;
       }));
-  fleet.filters.push_back(run_filter(
-      left, filter_named("steps", fmt::format("fewer than {} analyzed steps", filters.least_steps)),
-      [&](const FleetJob& job) { return goes_if(job.steps < filters.least_steps); }));
+  // The paper says of 28 % of the 50.0 % that it could not analyze that they have too few steps.
+  fleet.filters.push_back(
+      run_filter(left,
+                 filter_named("steps", fmt::format("fewer than {} analyzed steps", filters.least_steps),
+                              0.28 * KeptJobs::kPaperNotAnalyzed),
+                 [&](const FleetJob& job) { return goes_if(job.steps < filters.least_steps); }));
   fleet.with_discrepancy = left;
   fleet.filters.push_back(
       run_filter(left,
@@ -76,6 +87,8 @@ FilteredFleet filter_fleet(const std::vector<FleetJob>& jobs, const FleetFilters
                    return job.discrepancy ? goes_if(*job.discrepancy >= filters.most_discrepancy)
                                           : FilterVerdict::kUnknown;
                  }));
+  fleet.kept.jobs = left.size();
+  fleet.kept.gpu_hours = gpu_hours_of(left);
   fleet.studied = std::move(left);
   return fleet;
 }

@@ -1,7 +1,8 @@
-// What stragglers cost a fleet, in one sentence.
+// What stragglers cost a fleet, and how much of it was studied, in a sentence each.
 #include <fmt/format.h>
 
 #include <cmath>
+#include <optional>
 
 #include "sim/causes/cause_names.h"
 #include "tools/fleet/fleet_report.h"
@@ -59,7 +60,23 @@ std::string cause_text(const FleetStudy& study) {
                      100 * cause.saved_share, cause.jobs, cause.jobs == 1 ? "job" : "jobs");
 }
 
+std::string shares_text(double jobs, std::optional<double> gpu_hours) {
+  const std::string hours = gpu_hours ? fmt::format(" ({:.1f} % of the GPU-hours)", 100 * *gpu_hours) : "";
+  return fmt::format("{:.1f} % of the jobs{}", 100 * jobs, hours);
+}
+
 }  // namespace
+
+std::string kept_text(const KeptJobs& kept) {
+  if (kept.of_jobs == 0) return "";
+  std::optional<double> gpu_hours;
+  if (kept.of_gpu_hours > 0) gpu_hours = kept.gpu_hours / kept.of_gpu_hours;
+  return fmt::format(
+      "The filters keep {}. The paper kept {}, but it also dropped jobs that it could not analyze, which "
+      "have no result here.",
+      shares_text(static_cast<double>(kept.jobs) / static_cast<double>(kept.of_jobs), gpu_hours),
+      shares_text(KeptJobs::kPaperJobs, KeptJobs::kPaperGpuHours));
+}
 
 std::string gpu_hours_text(double gpu_hours) {
   if (std::abs(gpu_hours) < 1) return fmt::format("{:.2g}", gpu_hours);

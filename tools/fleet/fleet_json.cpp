@@ -32,6 +32,16 @@ OrderedJson filters_json(const FilteredFleet& fleet) {
   return list;
 }
 
+OrderedJson kept_json(const KeptJobs& kept) {
+  return {{"jobs", kept.jobs},
+          {"of_jobs", kept.of_jobs},
+          {"gpu_hours", kept.gpu_hours},
+          {"of_gpu_hours", kept.of_gpu_hours},
+          {"paper_share_of_jobs", KeptJobs::kPaperJobs},
+          {"paper_share_of_gpu_hours", KeptJobs::kPaperGpuHours},
+          {"text", kept_text(kept)}};
+}
+
 OrderedJson figures_json(const std::vector<FleetFigure>& figures) {
   OrderedJson list = OrderedJson::array();
   for (const FleetFigure& figure : figures) {
@@ -147,6 +157,7 @@ void add_fleet_json(const FleetReport& report, OrderedJson& json) {
   json["costliest_jobs"] = costly_jobs_json(study.by_cost);
   json["notes"] = report.reading.notes;
   json["filters"] = filters_json(study.fleet);
+  json["kept"] = kept_json(study.fleet.kept);
   json["figures"] = figures_json(study.figures);
   json["distributions"] = curves_json(study.curves);
   json["optypes"] = OrderedJson::array();

@@ -21,6 +21,9 @@ struct FleetReport {
 // What stragglers cost these jobs, in one sentence.
 [[nodiscard]] std::string fleet_headline(const FleetStudy& study);
 
+// What the filters keep, beside what the paper kept; "" if no job was read.
+[[nodiscard]] std::string kept_text(const KeptJobs& kept);
+
 // Begins with the headline.
 [[nodiscard]] std::string fleet_text(const FleetReport& report);
 

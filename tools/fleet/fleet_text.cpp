@@ -51,7 +51,8 @@ std::string filters_text(const FleetStudy& study) {
       text += fmt::format("  (kept, because {} is unknown: {})\n", filter.key,
                           count_text(filter.unknown_jobs, "job"));
   }
-  return text;
+  const std::string kept = kept_text(study.fleet.kept);
+  return kept.empty() ? text : text + kept + '\n';
 }
 
 std::string figures_text(const FleetStudy& study) {

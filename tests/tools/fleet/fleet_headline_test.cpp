@@ -62,6 +62,16 @@ TEST_CASE("fleet headline: without a studied job it says so") {
   CHECK(headline_of({job, job}) == "No job was studied: the filters left out all 2.");
 }
 
+TEST_CASE("fleet: the share of jobs that the filters keep is compared with the paper's") {
+  const std::string paper =
+      " The paper kept 38.2 % of the jobs (56.4 % of the GPU-hours), but it also dropped jobs that it could "
+      "not analyze, which have no result here.";
+  CHECK(kept_text({3, 90, 4, 100}) ==
+        "The filters keep 75.0 % of the jobs (90.0 % of the GPU-hours)." + paper);
+  CHECK(kept_text({1, 0, 2, 0}) == "The filters keep 50.0 % of the jobs." + paper);  // no known GPU-hours
+  CHECK(kept_text({}).empty());
+}
+
 TEST_CASE("GPU-hours are written with thousands, and small ones with their first digits") {
   CHECK(gpu_hours_text(1234567.4) == "1,234,567");
   CHECK(gpu_hours_text(999) == "999");

@@ -61,6 +61,22 @@ TEST_CASE("jobs go by the first filter that they do not pass, and what is not kn
   CHECK(fleet.filters[2].of_gpu_hours == 400);
   CHECK(fleet.studied == std::vector<const FleetJob*>{&jobs[1], &jobs[4], &jobs[5]});
   CHECK(fleet.with_discrepancy.size() == 4);
+  CHECK(fleet.kept.jobs == 3);
+  CHECK(fleet.kept.of_jobs == 6);
+  CHECK(fleet.kept.gpu_hours == 300);
+  CHECK(fleet.kept.of_gpu_hours == 600);
+}
+
+TEST_CASE("the paper's filters leave what the paper kept") {
+  const std::vector<FleetJob> jobs = {job_of("job", 1.2)};
+  const FilteredFleet fleet = filter_fleet(jobs, {}, FleetWeight::kJob);
+  const FilterCount& restarts = fleet.filters[0];
+  const FilterCount& discrepancy = fleet.filters[2];
+  // 0.861 * 0.5 * 0.888 = 0.3823; by GPU-hours, with 34.1 % not analyzed, 0.927 * 0.659 * 0.923 = 0.5639.
+  CHECK((1 - *restarts.paper_jobs) * (1 - KeptJobs::kPaperNotAnalyzed) * (1 - *discrepancy.paper_jobs) ==
+        doctest::Approx(KeptJobs::kPaperJobs).epsilon(0.002));
+  CHECK((1 - *restarts.paper_gpu_hours) * (1 - 0.341) * (1 - *discrepancy.paper_gpu_hours) ==
+        doctest::Approx(KeptJobs::kPaperGpuHours).epsilon(0.002));
 }
 
 TEST_CASE("by GPU-hours, jobs of which they are not known are left out and counted") {

@@ -279,6 +279,7 @@ function fleetFilters(panel, result) {
       {key: "unknown_jobs", label: "kept because unknown"}
     ]
   });
+  if (result.kept?.text) section.text(result.kept.text);
   if (result.notes?.length > 0) section.list(result.notes);
 }
 
