@@ -1,6 +1,6 @@
 // What makes workers straggle, to be injected into a synthetic trace (models/synth/synthetic_trace.h): the
-// causes that "Understanding Stragglers in Large Model Training Using What-if Analysis" (OSDI'25, section 5)
-// found in real jobs, and flapping links.
+// causes that "Understanding Stragglers in Large Model Training Using What-if Analysis" (OSDI'25, sections 5
+// and 6) found in real jobs, and slow and flapping links.
 #pragma once
 
 #include <cstdint>
