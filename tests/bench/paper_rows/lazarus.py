@@ -5,6 +5,7 @@ import time
 
 from reproduce_papers import Row, within
 
+DATA = ("routing/smartmoe_expert_load_agg.csv.gz",)  # in the folder of shared data
 SIZES = ("GPT-S", "GPT-M", "GPT-L")
 
 
