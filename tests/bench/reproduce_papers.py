@@ -31,7 +31,7 @@ import threading
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 SHARED = pathlib.Path(os.environ.get("GOODPUT_SHARED_DATA", ROOT / "../shared/data"))
 VALIDATION = ROOT / "docs/validation.md"
-PAPERS = ("lazarus", "stragglers")  # modules of paper_rows: ROWS, and DATA, the files in SHARED that they need
+PAPERS = ("lazarus", "pec", "stragglers")  # modules of paper_rows: ROWS, and DATA, the files in SHARED that they need
 SAME = 0.02  # relative difference up to which two figures of ours are the same
 
 sys.path.insert(0, str(ROOT / "tests/bench"))

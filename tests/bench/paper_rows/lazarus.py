@@ -290,6 +290,19 @@ def rows_of_deepseek():
                       f"{paper}x", within(paper, .25), deepseek(gpus, probability, rival), fitted=fitted, note="b", unit="x")
 
 
+def of_model(size, value):
+    return lambda goodput: value(goodput.run("checkpoint", size.lower()))
+
+
+def rows_of_models():
+    for size, paper, band in (("GPT-S", "521 M", (520.5, 521.5)), ("GPT-M", "1.3 B", (1250, 1350)), ("GPT-L", "1.7 B", (1650, 1750))):
+        yield Row("6.1, Table 1", f"parameters of {size}", paper, band, of_model(size, lambda result: result["parameters"] / 1e6),
+                  digits=4, unit=" M")
+    for size, paper in (("GPT-S", 63), ("GPT-L", 112)):
+        yield Row("6.3", f"state of one expert of {size}, in MiB", f"{paper} MB", (paper - .5, paper + .5),
+                  of_model(size, lambda result: result["expert_bytes"] / result["moe_layers"] / 2**20), digits=4, note="n", unit=" MiB")
+
+
 def rows_of_other_claims():
     yield Row("6.7", "computing the placement of 58 layers, 256 experts on 1,024 GPUs", "< 1 s", (None, 1),
               placement_seconds(128, 32, 58, 256), measured=True, unit=" s")
@@ -300,4 +313,5 @@ def rows_of_other_claims():
 
 
 ROWS = list(itertools.chain(rows_of_single_failures(), rows_of_multiple_failures(), rows_of_spot(), rows_of_imbalance(),
-                            rows_of_tutel(), rows_of_deepseek(), rows_of_other_claims()))
+                            rows_of_tutel(), rows_of_deepseek(), rows_of_other_claims(),
+                            rows_of_models()))
