@@ -1,6 +1,5 @@
 // When checkpoints begin and when they are in storage, through three buffers (CheckpointBuffers): event by
-// event. What comes out where storage keeps up is in closed form in models/checkpoint/save_cost.h
-// (least_interval, persist_lag).
+// event. What comes of it is in closed form in models/checkpoint/save_cost.h (least_interval, mean_interval).
 #pragma once
 
 #include <cstdint>

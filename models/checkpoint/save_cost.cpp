@@ -43,13 +43,6 @@ double mean_interval(const SaveTiming& timing, SimDuration step, std::int64_t in
                   to_seconds(timing.times.persist - timing.stall) / to_seconds(step));
 }
 
-std::int64_t persist_lag(SaveMode mode, const SaveTimes& times, SimDuration step,
-                         SimDuration forward_backward) {
-  GOODPUT_CHECK(step > SimDuration{0}, "a step must take time");
-  if (mode == SaveMode::kSync) return 0;
-  return ceil_div(times.total() - save_stall(mode, times, forward_backward), step);
-}
-
 double saving_seconds(SimDuration stall, std::int64_t steps, double interval) {
   return to_seconds(stall) * static_cast<double>(steps) / interval;
 }

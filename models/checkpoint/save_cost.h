@@ -60,10 +60,6 @@ struct SaveTiming {
 // T_persist. For kSync, T_persist is part of the stall.
 [[nodiscard]] double mean_interval(const SaveTiming& timing, SimDuration step, std::int64_t interval);
 
-// Steps after a checkpoint's own until it is in storage and can be recovered from; 0 for kSync.
-[[nodiscard]] std::int64_t persist_lag(SaveMode mode, const SaveTimes& times, SimDuration step,
-                                       SimDuration forward_backward);
-
 // O_save * I_total / I_ckpt, in seconds.
 [[nodiscard]] double saving_seconds(SimDuration stall, std::int64_t steps, double interval);
 

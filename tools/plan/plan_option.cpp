@@ -67,7 +67,8 @@ PlanOption plan_option(const Contenders& contenders, const PlanQuestion& questio
   if (question.budget && question.budget->probability > 0 && option.cost_usd)
     option.p_budget = budget_share(trials, question.budget->value);
   option.warnings = setting.runs->prepared(of.policy).warnings();
-  if (std::string warning = plt_warning(mean_plt(trials)); !warning.empty())
+  option.plt = mean_plt(trials);
+  if (std::string warning = plt_warning(option.plt); !warning.empty())
     option.warnings.push_back(std::move(warning));
   option.tier = lowest(setting.runs->prepared(of.policy).tier(), setting.scenario.tier);
   return option;

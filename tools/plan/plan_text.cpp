@@ -6,6 +6,7 @@
 #include <map>
 #include <utility>
 
+#include "models/checkpoint/lost_tokens.h"
 #include "sim/base/text.h"
 #include "tools/cli/key_notes.h"
 #include "tools/cli/text_table.h"
@@ -257,6 +258,18 @@ std::string step_text(const PolicyPlans& policy, const ParallelPlan& parallel) {
   return plan != policy.plans.end() && plan->step ? duration_text(to_seconds(*plan->step)) : "-";
 }
 
+// Policies that finish early by forgetting.
+std::string lost_tokens_text(const PlanAnswer& answer) {
+  std::string text;
+  for (std::size_t i = 0; i < answer.standings.size(); ++i) {
+    const auto& [best, equal] = answer.standings[i];
+    if (!best) continue;
+    if (const std::string warning = plt_warning(best->plt); !warning.empty())
+      text += fmt::format("warning: {}: {}\n", answer.policies[i].policy, warning);
+  }
+  return text;
+}
+
 // Each policy with its best choice; and with as many nodes as the answer, if that is another one.
 std::string policies_table(const PlanAnswer& answer) {
   std::vector<TextRow> rows = {{"policy", "step", "nodes", "cost", "mean time", "plan"}};
@@ -277,7 +290,8 @@ std::string policies_table(const PlanAnswer& answer) {
     add(*best);
     if (equal && equal->nodes_held != best->nodes_held) add(*equal);
   }
-  return rows.size() > 2 ? "Each policy on its own best plan\n" + aligned(rows) + '\n' : "";
+  if (rows.size() <= 2) return "";
+  return "Each policy on its own best plan\n" + aligned(rows) + lost_tokens_text(answer) + '\n';
 }
 
 // ---- What it rests on.
