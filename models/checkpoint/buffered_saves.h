@@ -10,7 +10,7 @@
 
 namespace goodput {
 
-// Times never decrease but over lose_unfinished().
+// Times must not decrease, but begin at 0 again after lose_unfinished().
 class BufferedSaves {
  public:
   // Of saves from now on. REQUIRES: none is unfinished.
@@ -21,7 +21,7 @@ class BufferedSaves {
   bool begin(std::int64_t checkpoint, SimDuration now);
   // The newest checkpoint that is in storage by `now`.
   [[nodiscard]] std::optional<std::int64_t> stored(SimDuration now);
-  // A fault: what is not in storage by then is no checkpoint. Time begins anew.
+  // A fault: checkpoints that are not in storage are lost. Time begins at 0 again.
   void lose_unfinished();
 
  private:

@@ -23,8 +23,7 @@ class CheckpointBuffers {
   };
   static constexpr std::size_t kBuffers = 3;
 
-  // A snapshot can begin unless one is being taken, or no buffer is free: then storage is too slow for the
-  // interval and training waits.
+  // A snapshot can begin unless one is being taken, or no buffer is free because storage is too slow.
   [[nodiscard]] bool can_begin_snapshot() const;
   // REQUIRES: can_begin_snapshot(), and `checkpoint` above all before.
   void begin_snapshot(std::int64_t checkpoint);

@@ -9,9 +9,10 @@
 namespace goodput {
 namespace {
 
-constexpr double kMostWork = 1e9;            // additions, some seconds
-constexpr double kLoadAwareWork = 20;        // of an expert that is sorted among others
-constexpr double kLongestSaveSeconds = 1e8;  // keeps sums of times inside 63 bits of nanoseconds
+constexpr double kMostWork = 1e9;      // additions, some seconds
+constexpr double kLoadAwareWork = 20;  // of an expert that is sorted among others
+constexpr double kLongestSaveSeconds = 1e8;
+constexpr double kLongestRunSeconds = 5e9;  // 160 years
 constexpr std::int64_t kLoadAwareRotations = 4;
 
 double experts_of(const ModuleBytes& modules) {
@@ -67,10 +68,27 @@ double work_of(ExpertSelection selection) {
   return selection == ExpertSelection::kLoadAware ? kLoadAwareWork : 1;
 }
 
-Status check_replay(const ModuleBytes& modules, ExpertSelection selection, const CheckpointedRun& run) {
+// Sums of times must fit into 63 bits of nanoseconds.
+Status check_length(const CheckpointedRun& run, SimDuration stall) {
+  const double checkpoints = static_cast<double>(run.steps) / static_cast<double>(run.interval);
+  const double seconds =
+      static_cast<double>(run.steps) * to_seconds(run.step) + checkpoints * to_seconds(stall);
+  if (seconds <= kLongestRunSeconds) return Ok{};
+  return Error{fmt::format("the run would take {:.2g} s, more than {:.0e} s; lower --steps or --step-s",
+                           seconds, kLongestRunSeconds)};
+}
+
+// Checkpoints up to the last fault, and after every fault those again that were on their way to storage.
+Status check_replay(const ModuleBytes& modules, ExpertSelection selection, const CheckpointedRun& run,
+                    const SaveTimes& times) {
   if (run.faults.empty()) return Ok{};
-  const double checkpoints = static_cast<double>(run.faults.back().step) / static_cast<double>(run.interval);
-  if (checkpoints * (1 + experts_of(modules)) * work_of(selection) <= kMostWork) return Ok{};
+  const auto interval = static_cast<double>(run.interval);
+  const double checkpoints = static_cast<double>(run.faults.back().step) / interval;
+  const double on_their_way = 3 * to_seconds(times.total()) / to_seconds(run.step) / interval;
+  double again = 0;
+  for (const CheckpointFault& fault : run.faults)
+    again += std::min(on_their_way, static_cast<double>(fault.step) / interval) + experts_of(modules);
+  if (checkpoints * (1 + experts_of(modules)) * work_of(selection) + again <= kMostWork) return Ok{};
   return Error{fmt::format("{} is {}, so {:.3g} checkpoints of {} experts precede the last fault, which is "
                            "too much to compute; increase the interval",
                            kOption, run.interval, checkpoints, experts_of(modules))}
@@ -123,7 +141,8 @@ RankWrites partial_rank_writes(const ModuleBytes& modules, const PartialCheckpoi
                      checkpoints_of_interest(modules, selection, k.persist), sharding, ranks);
 }
 
-// With more experts the heaviest rank copies no less, so that bisection finds the largest number.
+// By bisection. With more experts the heaviest rank copies no less, but for what ADPS and load-aware
+// selection happen to even out.
 std::optional<PecLevels> recommended_levels(const ModuleBytes& modules, PartialCheckpoint checkpoint,
                                             const ExpertTokens& tokens, const CheckpointedRun& run) {
   const auto hides = [&](std::int32_t snapshot) {
@@ -131,7 +150,8 @@ std::optional<PecLevels> recommended_levels(const ModuleBytes& modules, PartialC
     const RankWrites writes = partial_rank_writes(modules, checkpoint, PecLevel::kSnapshot, tokens);
     return writes.peak / run.path.snapshot <= run.forward_backward;
   };
-  if (!hides(1)) return std::nullopt;
+  checkpoint.k = {modules.experts, 1};
+  if (!check_rotation(modules, checkpoint) || !hides(1)) return std::nullopt;
   std::int32_t fits = 1;
   std::int32_t too_many = modules.experts + 1;
   while (too_many - fits > 1) {
@@ -144,7 +164,6 @@ std::optional<PecLevels> recommended_levels(const ModuleBytes& modules, PartialC
 Result<RunCosts> run_costs(const ModuleBytes& modules, const PartialCheckpoint& checkpoint,
                            const ExpertTokens& tokens, const CheckpointedRun& run) {
   GOODPUT_TRY_STATUS(check_times(modules, checkpoint, run.path));
-  GOODPUT_TRY_STATUS(check_replay(modules, checkpoint.selection, run));
   TimesByK times(modules, checkpoint, tokens, run.path);
   const SaveTimings timing = [&](const PecLevels& k) {
     const SaveTimes& of_k = times.at(k);
@@ -153,8 +172,10 @@ Result<RunCosts> run_costs(const ModuleBytes& modules, const PartialCheckpoint& 
   RunCosts costs;
   costs.times = times.at(checkpoint.k);
   costs.stall = timing(checkpoint.k).stall;
-  costs.least_interval = least_interval(run.mode, costs.times, run.step);
+  costs.least_interval = least_buffered_interval(timing(checkpoint.k), run.step);
   costs.mean_interval = mean_interval(timing(checkpoint.k), run.step, run.interval);
+  GOODPUT_TRY_STATUS(check_replay(modules, checkpoint.selection, run, costs.times));
+  GOODPUT_TRY_STATUS(check_length(run, costs.stall));
   // Written while training stands still, they are in storage at once.
   const bool is_async = run.mode == SaveMode::kAsync;
   costs.loss = replay_losses(tokens,

@@ -56,13 +56,13 @@ struct RunCosts {
                                              PecLevel level, const ExpertTokens& tokens);
 
 // The largest K_snapshot whose snapshot hides behind a forward and backward pass, with K_persist 1 (PEC,
-// section 4.2); none: even 1 does not. REQUIRES: there are experts.
+// section 4.2); none: even 1 does not, or there is too much to compute. REQUIRES: there are experts.
 [[nodiscard]] std::optional<PecLevels> recommended_levels(const ModuleBytes& modules,
                                                           PartialCheckpoint checkpoint,
                                                           const ExpertTokens& tokens,
                                                           const CheckpointedRun& run);
 
-// Fails where a checkpoint takes absurdly long, or where there are too many to look at.
+// Fails if a checkpoint or the run takes absurdly long, or if there is too much to compute.
 [[nodiscard]] Result<RunCosts> run_costs(const ModuleBytes& modules, const PartialCheckpoint& checkpoint,
                                          const ExpertTokens& tokens, const CheckpointedRun& run);
 

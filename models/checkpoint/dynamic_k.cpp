@@ -19,10 +19,10 @@ double mean_age(std::int32_t experts, std::int32_t persist) {
   return static_cast<double>(sum) / experts;
 }
 
-PecLevels raised_levels(PecLevels k, std::int32_t experts, double limit, double plt,
+PecLevels raised_levels(PecLevels k, std::int32_t experts, double limit, const LostShares& lost,
                         const std::function<double(const PecLevels&)>& interval_share) {
-  while (k.persist < experts && plt + mean_age(experts, k.persist) * interval_share(k) > limit + kRounding)
-    k = doubled(k, experts);
+  const auto next = [&] { return std::max(lost.at_once, mean_age(experts, k.persist) * interval_share(k)); };
+  while (k.persist < experts && lost.so_far + next() > limit + kRounding) k = doubled(k, experts);
   return k;
 }
 

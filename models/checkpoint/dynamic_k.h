@@ -15,15 +15,22 @@ namespace goodput {
 // The limit of PEC's paper (section 3.1, Figure 5(d)).
 inline constexpr double kDynamicKLimit = 0.05;
 
-// By how many intervals an expert in storage is older than the last checkpoint, in the mean over experts that
-// take turns: every `persist`-th of them is one interval older; (experts / persist - 1) / 2 where that is a
-// whole number. REQUIRES: 1 <= persist <= experts.
+// How many intervals an expert's copy in storage is older than the last checkpoint, on average, when experts
+// take turns: (experts / persist - 1) / 2 if `persist` divides them. REQUIRES: 1 <= persist <= experts.
 [[nodiscard]] double mean_age(std::int32_t experts, std::int32_t persist);
 
-// The levels from a recovery on: those of the beginning, `k`, doubled up to all experts until `plt` and what
-// one more fault loses come to `limit` at most. That fault is taken to hit all ranks, with even loads: it
-// loses mean_age() times `interval_share`, an interval's share of the run with these levels.
-[[nodiscard]] PecLevels raised_levels(PecLevels k, std::int32_t experts, double limit, double plt,
+// What is known at a recovery, as shares of the tokens of the whole run.
+struct LostShares {
+  double so_far = 0;  // PLT
+  double at_once =
+      0;  // that a fault of all ranks would lose now, from copies that are older than this recovery
+};
+
+// The levels from a recovery on: those of the beginning, `k`, doubled up to all experts until the tokens lost
+// so far and those of one more fault come to `limit` at most. That fault hits all ranks and loses mean_age()
+// times `interval_share(k)`, an interval's share of the run with these levels, or at_once, if that is more.
+// Loads are taken to be even.
+[[nodiscard]] PecLevels raised_levels(PecLevels k, std::int32_t experts, double limit, const LostShares& lost,
                                       const std::function<double(const PecLevels&)>& interval_share);
 
 }  // namespace goodput

@@ -67,6 +67,14 @@ double ExpertCopies::recover(const FailedRanks& failed, std::int32_t ranks) {
   return lost;
 }
 
+double ExpertCopies::storage_lag() const {
+  double lag = 0;
+  for (const std::vector<Expert>& layer : experts_) {
+    for (const Expert& expert : layer) lag += static_cast<double>(lacks(expert, expert.storage));
+  }
+  return lag;
+}
+
 SavedLevels ExpertCopies::load_aware(const PecLevels& k, std::int32_t ranks) const {
   SavedLevels saved;
   ExpertTokens unsaved;

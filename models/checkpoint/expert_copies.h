@@ -33,6 +33,9 @@ class ExpertCopies {
   // What load-aware selection would save now. REQUIRES: there are experts.
   [[nodiscard]] SavedLevels load_aware(const PecLevels& k, std::int32_t ranks) const;
 
+  // Tokens that copies in storage lack, of all experts.
+  [[nodiscard]] double storage_lag() const;
+
   // Failed ranks go back to their copies in storage, the others to those in memory. Returns the tokens lost
   // by that; the live experts are then what the copies were, and every rank has them in memory.
   double recover(const FailedRanks& failed, std::int32_t ranks);

@@ -109,6 +109,7 @@ class Replay {
     return mean_interval(timing, schedule_.step, schedule_.interval) / static_cast<double>(schedule_.steps);
   }
 
+  [[nodiscard]] double storage_lag() const { return copies_.storage_lag(); }
   [[nodiscard]] const PecLevels& levels() const { return k_; }
   [[nodiscard]] std::int32_t experts() const { return experts_; }
   [[nodiscard]] std::int64_t recovered_step() const { return recovered_.step; }
@@ -158,11 +159,11 @@ ExpertTokens expert_tokens(const CheckpointModel& model, std::int64_t tokens, do
 }
 
 std::string plt_warning(double plt) {
-  if (plt <= kDynamicKLimit) return "";
-  const std::string share = fmt::format("{:.1f} % of tokens are lost (PLT), more than the", 100 * plt);
-  if (plt <= kHarmlessPlt)
+  if (plt <= kDynamicKLimit * (1 + 1e-9)) return "";
+  const std::string share = fmt::format("{:.2f} % of tokens are lost (PLT), more than the", 100 * plt);
+  if (plt < kHarmlessPlt)
     return fmt::format("{} {:g} % that PEC's paper allows with Dynamic-K", share, 100 * kDynamicKLimit);
-  return fmt::format("{} {:g} % up to which PEC's paper finds models as good as without faults", share,
+  return fmt::format("{} {:g} % below which PEC's paper finds models as good as without faults", share,
                      100 * kHarmlessPlt);
 }
 
@@ -181,7 +182,8 @@ PecLoss replay_losses(const ExpertTokens& tokens, const PecSchedule& schedule,
     lost += at_fault;
     if (schedule.dynamic_limit)
       replay.set_levels(raised_levels(schedule.k, replay.experts(), *schedule.dynamic_limit,
-                                      share_of_run(lost), interval_share));
+                                      {share_of_run(lost), share_of_run(replay.storage_lag())},
+                                      interval_share));
     loss.faults.push_back({fault, replay.recovered_step(), at_fault, replay.levels()});
   }
   loss.plt = share_of_run(lost);

@@ -29,7 +29,7 @@ struct CheckpointFault {
   FailedRanks ranks{};
 };
 
-// Lost tokens up to which PEC's paper finds the quality of models unchanged (section 3.1, Figure 2).
+// Lost tokens below which PEC's paper finds the quality of models unchanged (section 3.1, Figure 2).
 inline constexpr double kHarmlessPlt = 0.075;
 // What to say of more, and of more than Dynamic-K's limit; empty: nothing.
 [[nodiscard]] std::string plt_warning(double plt);

@@ -1,6 +1,10 @@
-// What ranks read to recover from a partial checkpoint, and from where (PEC, section 3.2, Figure 4): a failed
-// rank its experts from storage, the others theirs from CPU memory. State that all ranks hold comes from
-// storage if any rank failed, every byte of it once, by all ranks together; else from memory.
+// What ranks read to recover from a partial checkpoint, and from where (PEC, section 3.2): a failed rank its
+// experts from storage, the others theirs from CPU memory. State that all ranks hold comes from storage if
+// any rank failed.
+//
+// Assumed: each byte is read from storage once, and passed on over the network at no cost. (In the paper's
+// Figure 4, survivors also have their own shards of the shared state in memory.) Experts stay with their
+// ranks; if the number of ranks changes, moving them costs nothing.
 #pragma once
 
 #include "models/checkpoint/checkpoint_modules.h"
@@ -14,7 +18,7 @@ struct RestoreReads {
   Bytes storage_of_rank{};  // of the one that reads most
   Bytes memory_of_rank{};   // likewise
 };
-// Every expert is its owner's (expert_owner()). After `failed` = all ranks, storage is a whole checkpoint.
+// If all ranks failed, `storage` is a whole checkpoint. REQUIRES: ranks >= 1.
 [[nodiscard]] RestoreReads restore_reads(const ModuleBytes& modules, const FailedRanks& failed,
                                          std::int32_t ranks);
 

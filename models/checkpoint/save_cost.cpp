@@ -37,6 +37,12 @@ std::int64_t least_interval(SaveMode mode, const SaveTimes& times, SimDuration s
   return std::max<std::int64_t>(1, ceil_div(std::max(apart - stands_still, SimDuration{}), step));
 }
 
+std::int64_t least_buffered_interval(const SaveTiming& timing, SimDuration step) {
+  GOODPUT_CHECK(step > SimDuration{0}, "a step must take time");
+  const SimDuration apart = std::max(SimDuration{0}, timing.times.persist - timing.stall);
+  return std::max<std::int64_t>(1, ceil_div(apart, step));
+}
+
 double mean_interval(const SaveTiming& timing, SimDuration step, std::int64_t interval) {
   GOODPUT_CHECK(step > SimDuration{0}, "a step must take time");
   return std::max(static_cast<double>(interval),

@@ -55,9 +55,11 @@ struct SaveTiming {
   SimDuration stall{};  // O_save
 };
 
-// Steps between checkpoints that begin, in the mean of a long run, where one is due every `interval` steps:
-// with the three buffers (models/checkpoint/buffered_saves.h) about as many as storage takes, one in
-// T_persist. For kSync, T_persist is part of the stall.
+// The shortest interval, in steps, at which a checkpoint that is due always finds one of the three buffers
+// (models/checkpoint/buffered_saves.h) free: T_persist <= I_ckpt + O_save. At least 1. REQUIRES: step > 0.
+[[nodiscard]] std::int64_t least_buffered_interval(const SaveTiming& timing, SimDuration step);
+// Mean number of steps from one checkpoint to the next, in a long run with these buffers, if one is due every
+// `interval` steps: storage takes one in T_persist. In sync mode, T_persist is part of the stall.
 [[nodiscard]] double mean_interval(const SaveTiming& timing, SimDuration step, std::int64_t interval);
 
 // O_save * I_total / I_ckpt, in seconds.

@@ -19,6 +19,14 @@ struct Stop {
   std::span<const NodeId> left;            // of these, those whose memory can still be used
 };
 
+// The nodes in use are to train, after the phases of a restart or at once.
+struct Training {
+  std::int64_t from_step = 0;
+  const StepTime& step;
+  const CheckpointRules& rules;
+  std::span<const NodeId> used;  // ascending
+};
+
 class CheckpointStore {
  public:
   virtual ~CheckpointStore() = default;
@@ -43,10 +51,8 @@ class CheckpointStore {
   // Nodes in use or not; after note_trained() where training went on, before anything is decided.
   virtual void note_loss(const NodeChange& /*lost*/) {}
   virtual void note_stop(const Stop& /*stop*/) {}
-  // The nodes in use, ascending, are to train from that step on: told at every decision, also when they are
-  // the same nodes as before.
-  virtual void note_training(std::int64_t /*step*/, const CheckpointRules& /*rules*/,
-                             std::span<const NodeId> /*used*/) {}
+  // Told at every decision, also when the nodes are the same as before.
+  virtual void note_training(const Training& /*training*/) {}
 
   // What the run showed; `steps` counted in the end.
   [[nodiscard]] virtual std::vector<PolicyMetric> metrics(std::int64_t /*steps*/) const { return {}; }

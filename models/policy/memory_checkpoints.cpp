@@ -101,8 +101,8 @@ void MemoryCheckpoints::note_loss(const NodeChange& change) {
   }
 }
 
-void MemoryCheckpoints::note_training(std::int64_t /*step*/, const CheckpointRules& /*rules*/,
-                                      std::span<const NodeId> used) {
+void MemoryCheckpoints::note_training(const Training& training) {
+  const std::span<const NodeId> used = training.used;
   if (std::equal(used.begin(), used.end(), used_.begin(), used_.end())) return;  // the same nodes go on
   const bool is_first = places_.empty();
   const std::vector<NodeId> before = std::move(used_);

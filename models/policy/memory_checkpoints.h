@@ -52,7 +52,7 @@ class MemoryCheckpoints final : public CheckpointStore {
   void note_loss(const NodeChange& change) override;
   // Nodes that stay keep their places; others fill those that became free. Of another number of nodes each
   // gets a new part of the state: until they train, there is no copy of that.
-  void note_training(std::int64_t step, const CheckpointRules& rules, std::span<const NodeId> used) override;
+  void note_training(const Training& training) override;
 
  private:
   struct PlaceGroup {

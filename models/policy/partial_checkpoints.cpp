@@ -9,17 +9,23 @@
 namespace goodput {
 namespace {
 
-// Steps that a job trains in all by what is known of its goal; where it ends at some time, at the pace so
-// far.
-double expected_steps(const JobState& job, std::int64_t step, std::int64_t samples_per_step) {
+// Expected number of steps of the whole run. With only a time limit, extrapolates the pace so far.
+double expected_steps(const JobState& job, std::int64_t from_step, const StepTime& time) {
+  const auto done = static_cast<double>(from_step);
   double steps = std::numeric_limits<double>::infinity();
-  const auto at_most = [&](double bound) { steps = std::min(steps, bound); };
-  if (job.goal.steps) at_most(static_cast<double>(*job.goal.steps));
-  if (job.goal.samples)
-    at_most(static_cast<double>(*job.goal.samples) / static_cast<double>(samples_per_step));
-  if (job.goal.until && job.now > SimTime{})
-    at_most(static_cast<double>(step) * to_seconds(*job.goal.until) / to_seconds(job.now));
-  return std::max(steps, 1.0);
+  if (job.goal.steps) steps = static_cast<double>(*job.goal.steps);
+  if (job.goal.samples) {
+    const auto samples = static_cast<double>(time.samples);
+    const double lost = samples * static_cast<double>(job.step - from_step);
+    const double left = static_cast<double>(*job.goal.samples - job.samples) + lost;
+    steps = std::min(steps, done + left / samples);
+  }
+  if (job.goal.until) {
+    const double until = to_seconds(*job.goal.until);
+    const double now = to_seconds(job.now);
+    steps = std::min(steps, done > 0 ? done * until / now : (until - now) / to_seconds(time.step));
+  }
+  return std::max({steps, done, 1.0});
 }
 
 }  // namespace
@@ -59,6 +65,12 @@ void PartialCheckpoints::lose_memory(NodeId node) {
   if (at == lost_.end() || *at != number) lost_.insert(at, number);
 }
 
+// From here on these nodes have the copies, of their own experts.
+void PartialCheckpoints::note_trained() {
+  places_ = training_;
+  lost_.clear();
+}
+
 void PartialCheckpoints::note_loss(const NodeChange& change) {
   for (const NodeId node : change.lost) lose_memory(node);
 }
@@ -68,7 +80,8 @@ void PartialCheckpoints::note_stop(const Stop& stop) {
   if (stop.from == ResumeFrom::kHere) return full_saves_.push_back(stop.job.step);
   replay_to(stop.job.step_from(stop.from));
   full_saves_.clear();
-  // Who is evicted is there, but no longer takes part.
+  if (places_.empty()) return;  // it has not trained yet
+  // Nodes that are evicted no longer take part.
   for (const NodeId node : stop.used) {
     if (!std::binary_search(stop.left.begin(), stop.left.end(), node)) lose_memory(node);
   }
@@ -79,31 +92,32 @@ void PartialCheckpoints::note_stop(const Stop& stop) {
   if (saves_->options().is_dynamic) raise_levels(stop);
 }
 
-// By the interval at which the job saved last. Where its length is a guess, later guesses are better: K may
-// come down again.
+// If the length of the run is a guess, later guesses are better: K may come down again.
 void PartialCheckpoints::raise_levels(const Stop& stop) {
-  const std::int64_t step = stop.job.step_from(stop.from);
-  if (step == 0 || saving_.empty()) return;  // nothing is lost yet
-  const double steps = expected_steps(stop.job, step, job_->plan().parallel.global_batch);
-  const double interval_share = static_cast<double>(saving_.back().interval) / steps;
+  const double steps = expected_steps(stop.job, stop.job.step_from(stop.from), step_);
+  const auto nodes = static_cast<std::int32_t>(training_.size());
+  const auto interval_share = [&](const PecLevels& k) {
+    return static_cast<double>(storage_rule(k, step_, nodes, {}).interval) / steps;
+  };
   const PartialSaveOptions& options = saves_->options();
-  k_ = raised_levels(options.k, job_->modules().experts, options.plt_limit, plt(steps),
-                     [&](const PecLevels& /*k*/) { return interval_share; });
+  k_ = raised_levels(options.k, job_->modules().experts, options.plt_limit,
+                     {share_of(tokens_lost_, steps), share_of(copies_.storage_lag(), steps)}, interval_share);
 }
 
-void PartialCheckpoints::note_training(std::int64_t step, const CheckpointRules& rules,
-                                       std::span<const NodeId> used) {
-  places_.assign(used.begin(), used.end());
-  lost_.clear();
-  std::erase_if(saving_, [step](const Saving& saving) { return saving.first_step >= step; });
+void PartialCheckpoints::note_training(const Training& training) {
+  const auto& [from_step, step, rules, used] = training;
+  training_.assign(used.begin(), used.end());
+  step_ = step;
+  std::erase_if(saving_, [first = from_step](const Saving& saving) { return saving.first_step >= first; });
   const auto nodes = static_cast<std::int32_t>(used.size());
-  const Saving saving{step, rules[1].interval, nodes * job_->plan().cluster.gpus_per_node, k_};
+  const Saving saving{from_step, rules[1].interval, nodes * job_->plan().cluster.gpus_per_node, k_};
   if (!saving_.empty() && saving_.back().goes_on_with(saving)) return;
   saving_.push_back(saving);
 }
 
 std::vector<PolicyMetric> PartialCheckpoints::metrics(std::int64_t steps) const {
-  std::vector<PolicyMetric> metrics = {{"plt", steps > 0 ? plt(static_cast<double>(steps)) : 0}};
+  std::vector<PolicyMetric> metrics = {
+      {"plt", steps > 0 ? share_of(tokens_lost_, static_cast<double>(steps)) : 0}};
   if (saves_->options().is_dynamic) {
     metrics.push_back({"final_k_snapshot", static_cast<double>(k_.snapshot)});
     metrics.push_back({"final_k_persist", static_cast<double>(k_.persist)});
@@ -166,15 +180,17 @@ void PartialCheckpoints::route(std::int64_t step) {
   window_ = window;
 }
 
-// That go to the experts of a layer, top_k times each. Of the plan's batch: PLT is a ratio.
+// Tokens of a step in a layer, each counted for all its experts. With the plan's batch, which all steps are
+// taken to have.
 std::int64_t PartialCheckpoints::tokens_of_step() const {
   const ParallelPlan& plan = job_->plan().parallel;
   return plan.global_batch * plan.sequence_length * job_->plan().model.moe->top_k;
 }
 
-double PartialCheckpoints::plt(double steps) const {
+// Of the tokens of so many steps.
+double PartialCheckpoints::share_of(double tokens, double steps) const {
   const auto layers = static_cast<double>(job_->modules().expert_layers.size());
-  return tokens_lost_ / (steps * static_cast<double>(tokens_of_step()) * layers);
+  return tokens / (steps * static_cast<double>(tokens_of_step()) * layers);
 }
 
 }  // namespace goodput

@@ -66,8 +66,7 @@ class PartialCheckpoints final : public CheckpointStore {
   [[nodiscard]] SimDuration resume_time(ResumeFrom from, std::int32_t nodes) const override;
   [[nodiscard]] CheckpointRules rules(const StepTime& step, std::int32_t nodes,
                                       SimDuration restart) const override {
-    return {CheckpointRule{}, checkpoint_rule(*settings_, saves_->write(nodes, k_), step, restart,
-                                              mtbf_s(*settings_, *job_, nodes))};
+    return {CheckpointRule{}, storage_rule(k_, step, nodes, restart)};
   }
   // A checkpoint with only some of the experts would lose the others.
   [[nodiscard]] SimDuration planned_save(std::int32_t nodes) const override {
@@ -75,11 +74,12 @@ class PartialCheckpoints final : public CheckpointStore {
   }
   [[nodiscard]] Bytes planned_bytes() const override { return whole_.planned_bytes(); }
 
+  void note_trained() override;
   void note_loss(const NodeChange& change) override;
   // What every checkpoint up to the last one in storage held, what coming back from it costs, and with which
   // levels the job goes on.
   void note_stop(const Stop& stop) override;
-  void note_training(std::int64_t step, const CheckpointRules& rules, std::span<const NodeId> used) override;
+  void note_training(const Training& training) override;
 
   // plt; with Dynamic-K the levels at the end.
   [[nodiscard]] std::vector<PolicyMetric> metrics(std::int64_t steps) const override;
@@ -97,6 +97,11 @@ class PartialCheckpoints final : public CheckpointStore {
     }
   };
 
+  [[nodiscard]] CheckpointRule storage_rule(const PecLevels& k, const StepTime& step, std::int32_t nodes,
+                                            SimDuration restart) const {
+    return checkpoint_rule(*settings_, saves_->write(nodes, k), step, restart,
+                           mtbf_s(*settings_, *job_, nodes));
+  }
   void lose_memory(NodeId node);
   void raise_levels(const Stop& stop);
   void replay_to(std::int64_t step);
@@ -105,7 +110,7 @@ class PartialCheckpoints final : public CheckpointStore {
   [[nodiscard]] std::int64_t longest_memory(const PecLevels& k) const;
   void route(std::int64_t step);
   [[nodiscard]] std::int64_t tokens_of_step() const;
-  [[nodiscard]] double plt(double steps) const;
+  [[nodiscard]] double share_of(double tokens, double steps) const;
 
   const JobModel* job_;
   const CheckpointSettings* settings_;
@@ -113,9 +118,11 @@ class PartialCheckpoints final : public CheckpointStore {
   StorageCheckpoints whole_;
   PecLevels k_;  // of checkpoints from now on
   ExpertCopies copies_;
-  std::vector<NodeId> places_{};          // ascending: of the nodes that hold the copies in memory
-  std::vector<std::int32_t> lost_{};      // ascending: places whose memory is gone
-  std::optional<RestoreReads> reads_{};   // after the last stop, if it went back to storage
+  std::vector<NodeId> places_{};          // nodes that hold the copies in memory, ascending
+  std::vector<std::int32_t> lost_{};      // of places_, those whose memory is gone; ascending
+  std::vector<NodeId> training_{};        // the nodes that take the places once they train
+  StepTime step_{};                       // with these
+  std::optional<RestoreReads> reads_{};   // for the restart after the last stop; none: a whole checkpoint
   std::optional<std::size_t> window_{};   // of the routing, that copies_ know of
   std::vector<Saving> saving_;            // since replayed_; `first_step` ascends
   std::vector<std::int64_t> full_saves_;  // planned restarts, since the last stop; ascending steps

@@ -209,7 +209,7 @@ Course RestartPolicy::train(const JobState& job, Cause cause, ResumeFrom from, c
   if (parts_.balance != nullptr) rebalances_at_ = parts_.balance->next(job.step_from(from));
   course.decide_at_step = rebalances_at_;
   course.checkpoints = parts_.store->rules(step, node_count(), restart_time());
-  parts_.store->note_training(job.step_from(from), course.checkpoints, used_);
+  parts_.store->note_training({job.step_from(from), step, course.checkpoints, used_});
   return course;
 }
 

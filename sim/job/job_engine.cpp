@@ -170,7 +170,9 @@ class JobRun {
     for (const CheckpointLevel level : {CheckpointLevel::kMemory, CheckpointLevel::kStorage})
       state.checkpoints[static_cast<std::size_t>(level)] = books_.saved_step(level);
     state.was_interrupted = was_interrupted_;
+    state.samples = books_.here().samples;
     state.goal = goal_;
+    if (until_ != kNoTime) state.goal.until = until_;
     return state;
   }
 

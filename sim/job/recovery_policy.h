@@ -114,7 +114,8 @@ struct JobState : JobView {
   std::int64_t step = 0;                                      // steps done that count so far
   std::array<std::int64_t, kCheckpointLevels> checkpoints{};  // of those, what each level holds
   bool was_interrupted = false;  // the phases of the last course did not come to an end
-  JobGoal goal{};
+  std::int64_t samples = 0;      // of the steps
+  JobGoal goal{};                // until the recording of nodes ends, at most
 
   [[nodiscard]] std::int64_t step_from(ResumeFrom from) const {
     return from == ResumeFrom::kHere ? step : checkpoints[from == ResumeFrom::kMemory ? 0 : 1];

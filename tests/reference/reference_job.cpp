@@ -160,7 +160,7 @@ class Run {
 
   void decide() {
     decide_next_ = false;
-    const JobState state{view(), steps(), {usable(0), usable(1)}, was_interrupted_, goal_};
+    const JobState state{view(), steps(), {usable(0), usable(1)}, was_interrupted_, samples(), goal_};
     was_interrupted_ = false;
     course_ = policy_.decide(state);
     ++courses_[static_cast<std::size_t>(course_.cause)];

@@ -158,7 +158,6 @@ Course ReferenceRestarts::restart(const JobState& job) {
 Course ReferenceRestarts::train(Cause cause, ResumeFrom from, const Phases& phases) {
   nodes_.clear();
   for (const Member& member : team_) nodes_.push_back(member.node);
-  holders_ = team_;
   move_places();
   const auto count = static_cast<std::int32_t>(team_.size());
   const StepTime& step = rules_.steps.at(count);
@@ -234,6 +233,7 @@ std::optional<Phases> ReferenceRestarts::regroup(const JobState& job, bool grows
 
 // The team trained, so that every node holds the parts of its place.
 void ReferenceRestarts::fill_places() {
+  holders_ = team_;
   for (Place& place : places_) place = {place.node, life_of(place.node), true};
 }
 
@@ -296,6 +296,7 @@ SimDuration ReferenceRestarts::restore_time(ResumeFrom from, std::int32_t nodes)
 // Nodes that are still there, in the same life, read their experts from memory; the experts of the others,
 // and if there are others all else, come from storage.
 SimDuration ReferenceRestarts::restore_time_of_parts() const {
+  if (holders_.empty()) return rules_.bytes / rules_.read;
   const auto nodes = static_cast<std::int64_t>(holders_.size());
   const CheckpointParts& parts = rules_.parts;
   Bytes storage;

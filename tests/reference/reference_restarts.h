@@ -124,7 +124,7 @@ class ReferenceRestarts final : public RecoveryPolicy {
   const RestartRules& rules_;
   std::map<NodeId, std::int64_t> losses_;
   std::vector<Member> team_;     // that trains, or is about to; ascending
-  std::vector<Member> holders_;  // of copies in memory: the last team that was to train
+  std::vector<Member> holders_;  // of copies in memory: the last team that trained
   std::vector<NodeId> nodes_;    // the same as team_
   std::vector<Place> places_;    // of checkpoints in memory
   bool has_begun_ = false;

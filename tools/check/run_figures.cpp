@@ -9,6 +9,7 @@
 #include <iterator>
 #include <optional>
 
+#include "models/scenario/trial_metrics.h"
 #include "sim/base/hash.h"
 #include "sim/base/json.h"
 #include "sim/base/text.h"
@@ -122,11 +123,11 @@ RunFigure figure_of(const std::string& run, const std::string& policy, const Ord
   return figure;
 }
 
-// A metric that some policies have of their own, and this one does not.
+// A metric of other policies' own.
 bool is_of_others(const std::string& policy, const std::string& metric, const OrderedJson& columns) {
   const auto has = [&](const OrderedJson& trials) { return trials.contains(metric); };
-  return columns.contains(policy) && !has(columns.at(policy)) &&
-         std::any_of(columns.begin(), columns.end(), has);
+  if (find_trial_metric(metric) || (columns.contains(policy) && has(columns.at(policy)))) return false;
+  return std::any_of(columns.begin(), columns.end(), has);
 }
 
 RunFigures read_figures(const SuiteRun& run, const OrderedJson& result) {

@@ -158,7 +158,7 @@ void add_recommendation(const CheckpointRunReport& report, Text& text) {
         report.recommended->snapshot, report.recommended->persist);
   } else {
     text.line(
-        "  recommended                        --snapshot-k 1 --pec-k 1, but even this snapshot takes longer "
+        "  recommended                        nothing: even a snapshot of one expert per layer takes longer "
         "than the forward and backward passes");
   }
 }
@@ -171,8 +171,8 @@ void add_warnings(const CheckpointRunReport& report, Text& text) {
         "steps; use --interval {} or more, faster storage or smaller shards",
         to_seconds(costs.times.persist), steps_text(run.interval), costs.mean_interval, costs.least_interval);
   if (const std::string warning = plt_warning(costs.loss.plt); !warning.empty())
-    text.line("warning: {}; use {}a larger --snapshot-k or --pec-k, or a shorter --interval", warning,
-              run.dynamic_limit ? "" : "--dynamic-k, ");
+    text.line("warning: {}; use {}a larger --pec-k or a shorter --interval", warning,
+              run.dynamic_limit || run.faults.size() < 2 ? "" : "--dynamic-k, ");
 }
 
 void add_run(const CheckpointReport& of, const CheckpointRunReport& report, Text& text) {
@@ -180,8 +180,8 @@ void add_run(const CheckpointReport& of, const CheckpointRunReport& report, Text
   text.line("\nA run of {} with {} checkpoints every {}", steps_text(run.steps),
             kSaveModeNames[static_cast<std::size_t>(run.mode)], steps_text(run.interval));
   text.line(
-      "  snapshot               {:>12.3f} s   then {:.3f} s to write to storage; shortest possible interval "
-      "{}",
+      "  snapshot               {:>12.3f} s   then {:.3f} s to write to storage; none is skipped at an "
+      "interval of {} or more",
       to_seconds(costs.times.snapshot), to_seconds(costs.times.persist), steps_text(costs.least_interval));
   text.line("  training waits         {:>12.3f} s   per checkpoint", to_seconds(costs.stall));
   if (of.model.experts > 0 && run.mode == SaveMode::kAsync) add_recommendation(report, text);

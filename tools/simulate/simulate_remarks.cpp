@@ -96,7 +96,7 @@ std::optional<std::string> lost_tokens(const SimulateReport& report, std::size_t
   const std::string warning = plt_warning(plt->second.mean);
   if (warning.empty()) return std::nullopt;
   const auto options = Json::parse(report.scenario.policies[policy].options);
-  return fmt::format("{}; {}raise k_snapshot or k_persist, or save more often", warning,
+  return fmt::format("{}; {}raise k_persist, or save more often", warning,
                      options.value("dynamic_k", false) ? "" : "set dynamic_k, ");
 }
 

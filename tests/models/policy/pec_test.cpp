@@ -121,6 +121,33 @@ TEST_CASE("pec policy: a loss during a restart loses tokens, too") {
   CHECK(plt(both) == doctest::Approx(plt(one) + plt(other)).epsilon(1e-12));
 }
 
+TEST_CASE("pec policy: a spare has no copies until it trains") {
+  // Node 0 fails, spare 10 takes over, and 20 s later, in the restart, node 5 fails: both nodes' experts come
+  // from storage, as if they had failed at once. If the spare fails instead, nothing more is lost.
+  PolicyCase job("pec", pec_options({8, 1}, ExpertSelection::kSequential));
+  const SimDuration fails = job.step(10) * 25;
+  const auto plt = [&](const NodeEvents& then) { return metric(job.run(steps(100), held(12, then)), "plt"); };
+  CHECK(plt({lost(fails, 0)}) > 0);
+  CHECK(plt({lost(fails, 0), lost(fails, 5)}) > plt({lost(fails, 0)}));
+  CHECK(plt({lost(fails, 0), lost(fails + seconds{20}, 5)}) == plt({lost(fails, 0), lost(fails, 5)}));
+  CHECK(plt({lost(fails, 0), lost(fails + seconds{20}, 10)}) == plt({lost(fails, 0)}));
+}
+
+TEST_CASE("pec policy: a planned restart that is cut short goes back to what the old nodes hold") {
+  // 8 nodes save a whole checkpoint to grow to 10, in 7.3 s at 1 GB/s. A new node that fails meanwhile takes
+  // nothing with it; node 4 takes the experts that it holds.
+  PolicyCase job("pec", R"({"restart": {"detect_s": 15, "startup_s": 60}, "absorb": "gathered", "gather_s": 0,
+                            "k_snapshot": 8, "checkpoint": {"interval_steps": 10}})");
+  const SimDuration grows = job.step(8) * 25;
+  const auto plt = [&](NodeId fails) {
+    NodeEvents events = held(8, {joined(grows, 8), joined(grows, 9)});
+    events.push_back(lost(grows + job.step(8) + seconds{2}, fails));
+    return metric(job.run(steps(100), events), "plt");
+  };
+  CHECK(plt(8) == 0);
+  CHECK(plt(4) > 0);
+}
+
 TEST_CASE("pec policy: an evicted node's experts come from storage, a planned restart loses none") {
   PolicyCase evicts(
       "pec", pec_options({8, 1}, ExpertSelection::kSequential, R"(, "slow_nodes": {"action": "evict"})"));
@@ -142,7 +169,7 @@ TEST_CASE("pec policy: an evicted node's experts come from storage, a planned re
   CHECK(time_in(grown, kSave) == Bytes{whole.value / 8} / BytesPerSecond{10e9} + whole / BytesPerSecond{1e9});
 }
 
-TEST_CASE("pec policy: who waits keeps its memory, and who is lost meanwhile does not") {
+TEST_CASE("pec policy: nodes that wait keep their memory, and nodes that are lost meanwhile do not") {
   // Two nodes, of which the first has experts 0 to 3 and the second 4 to 7. In storage, 4 experts of a layer
   // are as of the start or step 10 or 20 (see above); in memory all are as of step 20.
   PolicyCase job("pec", pec_options({8, 1}, ExpertSelection::kSequential));
@@ -215,6 +242,35 @@ TEST_CASE("pec policy: Dynamic-K works towards the end of a run by its pace so f
   CHECK(result.steps < 9'000);
   CHECK(plt > 0.03);
   CHECK(plt <= 0.05 + 3.5 * 50 / static_cast<double>(result.steps));
+}
+
+TEST_CASE("pec policy: Dynamic-K counts the samples that replicas train, and slow storage") {
+  // 20 nodes train twice the samples of the plan's ten in a step, so that a goal of samples takes half the
+  // steps. With storage at 20 MB/s, K = 2 takes about twice as long as K = 1, and so does its interval.
+  for (const bool is_slow : {false, true}) {
+    CAPTURE(is_slow);
+    const std::string storage =
+        is_slow ? R"("mode": "async", "write_gb_per_s": 0.02)" : R"("mode": "sync", "write_gb_per_s": 1e12)";
+    PolicyCase job("pec",
+                   R"({"restart": {"detect_s": 15, "startup_s": 60}, "dynamic_k": true,
+                       "checkpoint": {"interval_steps": 10, "read_gb_per_s": 1e12, )" +
+                       storage + R"(, "snapshot_gb_per_s": 1e12}})",
+                   job_of(gpt_s_plan(10), JobStart::kRunning));
+    const std::int32_t nodes = is_slow ? 10 : 20;
+    const SimDuration step = job.step(nodes);
+    NodeEvents events = held(nodes);
+    const SimDuration apart = step * (is_slow ? 4000 : 120);
+    for (int i = 1; i < 30; ++i) {
+      events.push_back(lost(apart * i, i % nodes));
+      events.push_back(joined(apart * i, i % nodes));
+    }
+    JobGoal goal;
+    goal.samples = std::int64_t{is_slow ? 60'000 : 2'000} * 4 * nodes;
+    const JobResult result = job.run(goal, events);
+    REQUIRE(result.finished);
+    CHECK(metric(result, "plt") > 0);
+    CHECK(metric(result, "plt") <= 0.051);
+  }
 }
 
 TEST_CASE("pec policy: asynchronous checkpoints hide behind training") {

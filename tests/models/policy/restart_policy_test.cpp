@@ -37,9 +37,8 @@ class ListeningStore final : public CheckpointStore {
   void note_stop(const Stop& stop) override {
     told_->push_back(fmt::format("stop {} left {}", fmt::join(stop.used, " "), fmt::join(stop.left, " ")));
   }
-  void note_training(std::int64_t step, const CheckpointRules& /*rules*/,
-                     std::span<const NodeId> used) override {
-    told_->push_back(fmt::format("train from {} on {}", step, fmt::join(used, " ")));
+  void note_training(const Training& training) override {
+    told_->push_back(fmt::format("train from {} on {}", training.from_step, fmt::join(training.used, " ")));
   }
   [[nodiscard]] std::vector<PolicyMetric> metrics(std::int64_t steps) const override {
     return {{"asked_at", static_cast<double>(steps)}};
