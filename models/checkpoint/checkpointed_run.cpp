@@ -74,7 +74,7 @@ Status check_length(const CheckpointedRun& run, SimDuration stall) {
   const double seconds =
       static_cast<double>(run.steps) * to_seconds(run.step) + checkpoints * to_seconds(stall);
   if (seconds <= kLongestRunSeconds) return Ok{};
-  return Error{fmt::format("the run would take {:.2g} s, more than {:.0e} s; lower --steps or --step-s",
+  return Error{fmt::format("the run would take {:.2g} s, more than {:.0e} s; use fewer or shorter steps",
                            seconds, kLongestRunSeconds)};
 }
 

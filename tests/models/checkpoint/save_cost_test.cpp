@@ -351,7 +351,7 @@ TEST_CASE("a run or a rotation of more than can be looked at is refused") {
   const Result<RunCosts> too_long = run_costs(small_model(), partial(1), kEven, run);
   REQUIRE(!too_long);
   CHECK(too_long.error().message() ==
-        "the run would take 6e+10 s, more than 5e+09 s; lower --steps or --step-s");
+        "the run would take 6e+10 s, more than 5e+09 s; use fewer or shorter steps");
 
   ModuleBytes modules = small_model();
   modules.experts = 65'536;
