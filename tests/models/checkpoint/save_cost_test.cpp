@@ -154,6 +154,22 @@ TEST_CASE("saves through the buffers: begin, reach storage and are lost as by ha
 
 namespace {
 
+SimDuration draw(RandomStream& random, std::uint64_t most) {
+  return SimDuration{1 + static_cast<std::int64_t>(random.below(most))};
+}
+
+// Steps and asynchronous checkpoints that may be longer or shorter.
+struct DrawnSaves {
+  SimDuration step;
+  SaveTiming timing;
+};
+
+DrawnSaves draw_saves(RandomStream& random) {
+  const SimDuration step = draw(random, 50);
+  const SaveTimes times{draw(random, 80), draw(random, 400)};
+  return {step, {times, save_stall(SaveMode::kAsync, times, step)}};
+}
+
 // Asks for a checkpoint after every `interval` steps.
 struct AskedSaves {
   std::int64_t begun = 0;
@@ -185,17 +201,12 @@ TEST_CASE("saves through the buffers: none is left out if storage has T_persist 
   for (std::uint64_t seed = 0; seed < 300; ++seed) {
     CAPTURE(seed);
     RandomStream random(seed, "least interval");
-    const auto draw = [&](std::uint64_t most) {
-      return SimDuration{1 + static_cast<std::int64_t>(random.below(most))};
-    };
-    const SimDuration step = draw(50);
-    const SaveTimes times{draw(80), draw(400)};
-    const SaveTiming timing{times, save_stall(SaveMode::kAsync, times, step)};
+    const auto [step, timing] = draw_saves(random);
     const std::int64_t least = least_buffered_interval(timing, step);
     CHECK(ask(timing, step, least, 200).refused == 0);
     if (least > 1) CHECK(ask(timing, step, least - 1, 2000).refused > 0);
     // least_interval() leaves out that storage also writes while training waits for a snapshot.
-    CHECK(least_interval(SaveMode::kAsync, times, step) >= least);
+    CHECK(least_interval(SaveMode::kAsync, timing.times, step) >= least);
   }
 }
 
@@ -203,12 +214,7 @@ TEST_CASE("saves through the buffers: in the long run one begins per T_persist, 
   for (std::uint64_t seed = 0; seed < 300; ++seed) {
     CAPTURE(seed);
     RandomStream random(seed, "mean interval");
-    const auto draw = [&](std::uint64_t most) {
-      return SimDuration{1 + static_cast<std::int64_t>(random.below(most))};
-    };
-    const SimDuration step = draw(50);
-    const SaveTimes times{draw(80), draw(400)};
-    const SaveTiming timing{times, save_stall(SaveMode::kAsync, times, step)};
+    const auto [step, timing] = draw_saves(random);
     const auto interval = static_cast<std::int64_t>(1 + random.below(6));
     const AskedSaves asked = ask(timing, step, interval, 5000);
     const double mean = 5000. * static_cast<double>(interval) / static_cast<double>(asked.begun);
@@ -217,7 +223,7 @@ TEST_CASE("saves through the buffers: in the long run one begins per T_persist, 
     // buffer was free for earlier.
     CHECK(mean >= predicted * (1 - 4. / static_cast<double>(asked.begun)));
     const double waits =
-        predicted > static_cast<double>(interval) ? to_seconds(times.snapshot) / to_seconds(step) : 0;
+        predicted > static_cast<double>(interval) ? to_seconds(timing.times.snapshot) / to_seconds(step) : 0;
     CHECK(mean <= predicted + waits + 1e-9);
   }
 }
@@ -226,11 +232,9 @@ TEST_CASE("saves through the buffers: each is in storage after T_snapshot + T_pe
   for (std::uint64_t seed = 0; seed < 300; ++seed) {
     CAPTURE(seed);
     RandomStream random(seed, "lag");
-    const auto draw = [&](std::uint64_t most) {
-      return SimDuration{1 + static_cast<std::int64_t>(random.below(most))};
-    };
-    const SimDuration step = draw(50);
-    const SaveTimes times{std::min(draw(80), step), draw(400)};  // without a stall, which moves later steps
+    const SimDuration step = draw(random, 50);
+    // Without a stall, which moves later steps.
+    const SaveTimes times{std::min(draw(random, 80), step), draw(random, 400)};
     const std::int64_t interval =
         least_interval(SaveMode::kAsync, times, step) + static_cast<std::int64_t>(random.below(4));
     const std::int64_t lag = (times.total() + step - SimDuration{1}) / step;  // in whole steps
