@@ -88,7 +88,8 @@ void PartialCheckpoints::note_stop(const Stop& stop) {
   // Nodes for ranks: a node holds what all its GPUs hold, which is what one rank of so many would.
   const auto nodes = static_cast<std::int32_t>(places_.size());
   tokens_lost_ += copies_.recover(lost_, nodes);
-  reads_ = restore_reads(saves_->bytes(), lost_, nodes);
+  const bool has_saved = stop.job.step_from(stop.from) > 0;
+  if (has_saved) reads_ = restore_reads(saves_->bytes(), lost_, nodes);
   if (saves_->options().is_dynamic) raise_levels(stop);
 }
 
@@ -118,7 +119,8 @@ void PartialCheckpoints::note_training(const Training& training) {
 std::vector<PolicyMetric> PartialCheckpoints::metrics(std::int64_t steps) const {
   std::vector<PolicyMetric> metrics = {
       {"plt", steps > 0 ? share_of(tokens_lost_, static_cast<double>(steps)) : 0}};
-  if (saves_->options().is_dynamic) {
+  const PartialSaveOptions& options = saves_->options();
+  if (options.is_dynamic && options.k.persist < job_->modules().experts) {
     metrics.push_back({"final_k_snapshot", static_cast<double>(k_.snapshot)});
     metrics.push_back({"final_k_persist", static_cast<double>(k_.persist)});
   }

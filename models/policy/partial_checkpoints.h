@@ -81,7 +81,7 @@ class PartialCheckpoints final : public CheckpointStore {
   void note_stop(const Stop& stop) override;
   void note_training(const Training& training) override;
 
-  // plt; with Dynamic-K the levels at the end.
+  // plt; with Dynamic-K, if checkpoints do not hold all experts anyway, the levels at the end.
   [[nodiscard]] std::vector<PolicyMetric> metrics(std::int64_t steps) const override;
 
  private:

@@ -141,7 +141,10 @@ Course ReferenceRestarts::restart(const JobState& job) {
     const bool stays_up = rules_.swap && !is_waiting_ && (rules_.has_hot_spares || !has_others);
     phases.add(stays_up ? TimeBucket::kElasticReinitialization : TimeBucket::kProgramStartup,
                stays_up ? *rules_.swap : rules_.startup);
-    phases.add(TimeBucket::kCheckpointRestore, restore_time(from, count));
+    const bool is_partial =
+        from == ResumeFrom::kStorage && !rules_.partial_saves.empty() && job.step_from(from) > 0;
+    phases.add(TimeBucket::kCheckpointRestore,
+               is_partial ? restore_time_of_parts() : restore_time(from, count));
   }
   const Cause cause = has_begun_ ? Cause::kRestart : Cause::kStart;
   form_team(nodes);
@@ -289,7 +292,6 @@ SaveOnNodes ReferenceRestarts::whole_save(std::int32_t nodes) const {
 
 SimDuration ReferenceRestarts::restore_time(ResumeFrom from, std::int32_t nodes) const {
   if (from == ResumeFrom::kMemory) return Bytes{rules_.bytes.value / nodes} / rules_.fetch;
-  if (from == ResumeFrom::kStorage && !rules_.partial_saves.empty()) return restore_time_of_parts();
   return rules_.bytes / rules_.read;
 }
 

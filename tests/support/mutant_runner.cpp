@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
 #include <ostream>
+#include <string>
 #include <vector>
 
 #include "models/failure/failure_models.h"
@@ -39,12 +41,20 @@ Result<std::vector<TrialSummary>> run_trials(const Scenario& scenario, const Sce
   return summaries;
 }
 
+// None: a metric of another policy's own.
+std::optional<double> value_in(const TrialSummary& trial, const std::string& name) {
+  if (const auto metric = find_trial_metric(name)) return value_of(*metric, trial);
+  for (const PolicyMetric& own : trial.metrics) {
+    if (own.name == name) return own.value;
+  }
+  return std::nullopt;
+}
+
 RunFigure figure_of(const SuiteRun& run, const std::string& policy, const MetricRule& rule,
                     const std::vector<TrialSummary>& trials) {
   RunFigure figure{
       .name = fmt::format("{}/{}/{}", run.name, policy, rule.metric), .policy = policy, .rule = rule};
-  const TrialMetric metric = find_trial_metric(rule.metric).value();
-  for (const TrialSummary& trial : trials) figure.values.push_back(value_of(metric, trial).value());
+  for (const TrialSummary& trial : trials) figure.values.push_back(value_in(trial, rule.metric).value());
   return figure;
 }
 
@@ -68,8 +78,10 @@ Result<RunFigures> MutantRunner::run(const SuiteRun& run, TrialRange trials,
     if (!policies.empty() && std::find(policies.begin(), policies.end(), policy.name) == policies.end())
       continue;
     GOODPUT_TRY(const auto summaries, run_trials(scenario, inputs, policy, trials, mutant_));
-    for (const MetricRule& rule : run.metrics)
-      figures.figures.push_back(figure_of(run, policy.name, rule, summaries));
+    for (const MetricRule& rule : run.metrics) {
+      if (value_in(summaries.front(), rule.metric))
+        figures.figures.push_back(figure_of(run, policy.name, rule, summaries));
+    }
   }
   return figures;
 }

@@ -134,6 +134,8 @@ std::vector<KeyWitness> witnesses_of(std::string_view policy) {
        {{"k_snapshot", 4}, kNoSaves[0]}},
       {"selection", {"sequential", "load-aware"}, {{"k_snapshot", 2}}, {{"k_snapshot", 8}, {"k_persist", 8}}},
       {"sharding", {"none", "adps"}, {{"checkpoint/mode", "sync"}}, kNoSaves},
+      {"dynamic_k", {false, true}, {}, {{"k_snapshot", 8}, {"k_persist", 8}}},
+      {"plt_limit", {0, 1}, {{"dynamic_k", true}, {"checkpoint/interval_steps", 5}}, {{"dynamic_k", false}}},
       {"nodes", {4, 6}},
       {"replicas", {1, 2}},
       {"memory_interval_steps", {1, 100}},
