@@ -1,5 +1,6 @@
 // When checkpoints begin and when they are in storage, through three buffers (CheckpointBuffers): event by
-// event. What comes of it is in closed form in models/checkpoint/save_cost.h (least_interval, mean_interval).
+// event. What comes of it is in closed form in models/checkpoint/save_cost.h (least_buffered_interval,
+// mean_interval).
 #pragma once
 
 #include <cstdint>

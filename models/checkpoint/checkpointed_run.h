@@ -29,7 +29,7 @@ struct CheckpointedRun {
   std::vector<CheckpointFault> faults{};
   SimDuration step{};
   SimDuration forward_backward{};  // of a step: what a snapshot can hide behind
-  SimDuration restart{};           // after a fault, until ranks read the checkpoint
+  SimDuration restart{};           // from a fault until ranks begin to read the checkpoint
   SaveMode mode = SaveMode::kAsync;
   SavePath path{};
   std::optional<double> dynamic_limit{};  // Dynamic-K, see PecSchedule

@@ -11,7 +11,7 @@
 
 namespace goodput {
 
-// The nodes in use stop, to restart or to wait; or those that had to wait restart.
+// The nodes in use stop, to restart or to wait. Or a job that waited is about to restart.
 struct Stop {
   const JobState& job;
   ResumeFrom from = ResumeFrom::kStorage;  // the job comes back from here
@@ -34,7 +34,7 @@ class CheckpointStore {
   // Which checkpoint the job would come back from now, and how long `nodes` nodes take to load it.
   [[nodiscard]] virtual ResumeFrom resume_level() const { return ResumeFrom::kStorage; }
   [[nodiscard]] virtual SimDuration restore_time(ResumeFrom from, std::int32_t nodes) const = 0;
-  // The same after the last stop, of which a store may know more.
+  // The same for the restart after the last stop. A store may know what the nodes that are left still hold.
   [[nodiscard]] virtual SimDuration resume_time(ResumeFrom from, std::int32_t nodes) const {
     return restore_time(from, nodes);
   }

@@ -80,7 +80,7 @@ void PartialCheckpoints::note_stop(const Stop& stop) {
   if (stop.from == ResumeFrom::kHere) return full_saves_.push_back(stop.job.step);
   replay_to(stop.job.step_from(stop.from));
   full_saves_.clear();
-  if (places_.empty()) return;  // it has not trained yet
+  if (places_.empty()) return;  // the job has not trained yet
   // Nodes that are evicted no longer take part.
   for (const NodeId node : stop.used) {
     if (!std::binary_search(stop.left.begin(), stop.left.end(), node)) lose_memory(node);

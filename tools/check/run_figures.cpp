@@ -123,7 +123,7 @@ RunFigure figure_of(const std::string& run, const std::string& policy, const Ord
   return figure;
 }
 
-// A metric of other policies' own.
+// Whether the metric is specific to other policies, which have values of it.
 bool is_of_others(const std::string& policy, const std::string& metric, const OrderedJson& columns) {
   const auto has = [&](const OrderedJson& trials) { return trials.contains(metric); };
   if (find_trial_metric(metric) || (columns.contains(policy) && has(columns.at(policy)))) return false;

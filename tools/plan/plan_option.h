@@ -29,8 +29,7 @@ struct PlanOption {
   std::optional<Estimate> p_deadline{};  // where there is a deadline
   std::optional<Estimate> p_budget{};    // where the budget has a probability
   std::optional<Estimate> stored_bytes{};
-  double plt =
-      0;  // tokens that partial checkpoints lose, as a share of all (models/checkpoint/lost_tokens.h)
+  double plt = 0;  // share of tokens that partial checkpoints lose (models/checkpoint/lost_tokens.h)
   std::vector<std::string> warnings{};
   Tier tier = Tier::kAssumed;
 };

@@ -258,7 +258,7 @@ std::string step_text(const PolicyPlans& policy, const ParallelPlan& parallel) {
   return plan != policy.plans.end() && plan->step ? duration_text(to_seconds(*plan->step)) : "-";
 }
 
-// Policies that finish early by forgetting.
+// Warnings about policies whose best choice loses many tokens.
 std::string lost_tokens_text(const PlanAnswer& answer) {
   std::string text;
   for (std::size_t i = 0; i < answer.standings.size(); ++i) {

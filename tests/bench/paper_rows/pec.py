@@ -53,7 +53,7 @@ def ratio(above, below):
     return lambda goodput: above(goodput) / below(goodput)
 
 
-# Figure 7: two nodes of four ranks each, of which one fails; a checkpoint after every step.
+# Figure 7: two nodes of four ranks each; one node fails. A checkpoint is saved after every step.
 def two_levels(snapshot_k):
     return plt("--pec-k", 1, "--snapshot-k", snapshot_k, "--interval", 1, "--steps", 1000, "--faults", "500:0",
                "--ranks-per-node", 4)

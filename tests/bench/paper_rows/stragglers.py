@@ -45,7 +45,7 @@ def estimated_slowdown(paper_measured):
     return ours
 
 
-# ---- Sequence lengths: S of a shipped plan of which only sequence_length is changed.
+# ---- Sequence lengths: S of a shipped plan with only sequence_length changed.
 
 SEEDS = range(4)
 LENGTHS = (4096, 8192, 16384, 32768)

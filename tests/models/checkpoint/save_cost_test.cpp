@@ -283,7 +283,7 @@ TEST_CASE("O_ckpt: saved asynchronously, a checkpoint costs nothing but its dela
 }
 
 TEST_CASE("O_ckpt: Dynamic-K pays for larger checkpoints from the recovery on") {
-  // Sync: 0.7 + 7 s with K = 1, and 0.8 + 8 s with all four experts, of which a rank holds two.
+  // Sync: 0.7 + 7 s with K = 1, and 0.8 + 8 s with all four experts. Each rank holds two experts.
   CheckpointedRun run = hundred_steps();
   run.mode = SaveMode::kSync;
   run.faults = {{50, {}}};

@@ -170,7 +170,7 @@ TEST_CASE("pec policy: an evicted node's experts come from storage, a planned re
 }
 
 TEST_CASE("pec policy: nodes that wait keep their memory, and nodes that are lost meanwhile do not") {
-  // Two nodes, of which the first has experts 0 to 3 and the second 4 to 7. In storage, 4 experts of a layer
+  // Two nodes: the first has experts 0 to 3, the second 4 to 7. In storage, 4 experts of a layer
   // are as of the start or step 10 or 20 (see above); in memory all are as of step 20.
   PolicyCase job("pec", pec_options({8, 1}, ExpertSelection::kSequential));
   const SimDuration fails = job.step(2) * 25;
@@ -186,8 +186,8 @@ TEST_CASE("pec policy: nodes that wait keep their memory, and nodes that are los
 }
 
 TEST_CASE("pec policy: survivors read their experts from memory, and all else comes from storage") {
-  // GPT-S: 12 layers, 14 bytes per parameter; 8 experts on 10 nodes, of which node 0 has expert 0, node 1
-  // expert 1 (floor(e * 10 / 8)), node 4 none.
+  // GPT-S: 12 layers, 14 bytes per parameter; 8 experts on 10 nodes. Node 0 has expert 0, node 1 has expert 1
+  // (floor(e * 10 / 8)), and node 4 has none.
   PolicyCase job("pec", R"({"restart": {"detect_s": 15, "startup_s": 60},
                             "checkpoint": {"interval_steps": 10, "mode": "sync", "write_gb_per_s": 1e12,
                                            "read_gb_per_s": 1, "snapshot_gb_per_s": 1e12}})");

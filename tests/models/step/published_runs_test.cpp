@@ -47,7 +47,7 @@ TEST_CASE("plan-step: published runs are predicted as docs/validation.md says" *
       {"megatron-530b-280-a100-selective", 37.83, 34.910},
       {"megatron-1t-512-a100-full", 94.42, 92.342},
       {"megatron-1t-512-a100-selective", 71.49, 69.468},
-      // Narayanan et al. 2021: 140 TFLOP/s per GPU on 1024 A100, of which recomputation is a quarter.
+      // Narayanan et al. 2021: 140 TFLOP/s per GPU on 1024 A100. A quarter of that is recomputation.
       {"gpt3-175b-1024-a100", 0.337, 0.392},
       // Llama 3, table 4: MFU. gemm_efficiency of the H100 is calibrated on the first.
       {"llama3-405b-8k-h100", 0.43, 0.434},
