@@ -37,8 +37,7 @@ class TimesByK {
   [[nodiscard]] LevelWrites writes(const PecLevels& k, PecLevel level) const {
     PartialCheckpoint checkpoint = checkpoint_;
     checkpoint.k = k;
-    const RankWrites of_rank = partial_rank_writes(modules_, checkpoint, level, tokens_);
-    return {of_rank.peak, of_rank.mean_bytes * checkpoint.ranks};
+    return level_writes(modules_, checkpoint, level, tokens_);
   }
 
   const ModuleBytes& modules_;
@@ -139,6 +138,12 @@ RankWrites partial_rank_writes(const ModuleBytes& modules, const PartialCheckpoi
   }
   return rank_writes(modules, load_aware_series(tokens, k, level, ranks),
                      checkpoints_of_interest(modules, selection, k.persist), sharding, ranks);
+}
+
+LevelWrites level_writes(const ModuleBytes& modules, const PartialCheckpoint& checkpoint, PecLevel level,
+                         const ExpertTokens& tokens) {
+  const RankWrites of_rank = partial_rank_writes(modules, checkpoint, level, tokens);
+  return {of_rank.peak, of_rank.mean_bytes * checkpoint.ranks};
 }
 
 // By bisection. With more experts the heaviest rank copies no less, but for what ADPS and load-aware

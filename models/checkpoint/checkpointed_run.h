@@ -55,6 +55,10 @@ struct RunCosts {
 [[nodiscard]] RankWrites partial_rank_writes(const ModuleBytes& modules, const PartialCheckpoint& checkpoint,
                                              PecLevel level, const ExpertTokens& tokens);
 
+// The same for save_times().
+[[nodiscard]] LevelWrites level_writes(const ModuleBytes& modules, const PartialCheckpoint& checkpoint,
+                                       PecLevel level, const ExpertTokens& tokens);
+
 // The largest K_snapshot whose snapshot hides behind a forward and backward pass, with K_persist 1 (PEC,
 // section 4.2); none: even 1 does not, or there is too much to compute. REQUIRES: there are experts.
 [[nodiscard]] std::optional<PecLevels> recommended_levels(const ModuleBytes& modules,

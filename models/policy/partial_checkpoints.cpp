@@ -33,10 +33,7 @@ double expected_steps(const JobState& job, std::int64_t from_step, const StepTim
 CheckpointWrite PartialSaves::compute(std::int32_t nodes, const PecLevels& k) const {
   const PartialCheckpoint checkpoint = partial(nodes, k);
   const ExpertTokens tokens = expert_tokens(job_->modules(), job_->plan().parallel.sequence_length, 0, 0);
-  const auto writes = [&](PecLevel level) {
-    const RankWrites of_rank = partial_rank_writes(bytes_, checkpoint, level, tokens);
-    return LevelWrites{of_rank.peak, of_rank.mean_bytes * checkpoint.ranks};
-  };
+  const auto writes = [&](PecLevel level) { return level_writes(bytes_, checkpoint, level, tokens); };
   const double gpus = job_->plan().cluster.gpus_per_node;
   const LevelWrites stored = writes(PecLevel::kPersist);
   return {save_times(writes(PecLevel::kSnapshot), stored,
