@@ -50,8 +50,8 @@ class MemoryCheckpoints final : public CheckpointStore {
   // The first checkpoint in memory is taken to be there at once.
   void note_trained() override;
   void note_loss(const NodeChange& change) override;
-  // Nodes that stay keep their places; others fill those that became free. Of another number of nodes each
-  // gets a new part of the state: until they train, there is no copy of that.
+  // Nodes that stay keep their places; others fill the places that became free. If the number of nodes
+  // changes, each node gets a new part of the state, and there is no copy of it until they train.
   void note_training(const Training& training) override;
 
  private:

@@ -76,8 +76,8 @@ class PartialCheckpoints final : public CheckpointStore {
 
   void note_trained() override;
   void note_loss(const NodeChange& change) override;
-  // What every checkpoint up to the last one in storage held, what coming back from it costs, and with which
-  // levels the job goes on.
+  // Counts the tokens lost by going back to the last checkpoint and the time to restore it, and sets the
+  // levels with which the job continues.
   void note_stop(const Stop& stop) override;
   void note_training(const Training& training) override;
 

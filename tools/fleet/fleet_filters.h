@@ -23,29 +23,29 @@ struct FleetFilters {
   double most_discrepancy = 0.05;   // from here on a job is left out; the paper's
 };
 
-// What a filter left out, of the jobs that those before it had left.
+// What a filter left out of the jobs that had passed the filters before it.
 struct FilterCount {
   std::string_view key;
   std::string why;
   std::size_t jobs = 0;
-  double gpu_hours = 0;     // of those of which they are known
-  std::size_t of_jobs = 0;  // that came to this filter
+  double gpu_hours = 0;     // total of the jobs whose GPU hours are known
+  std::size_t of_jobs = 0;  // jobs that reached this filter
   double of_gpu_hours = 0;
-  std::size_t unknown_jobs = 0;      // of which the input does not say: they stay
-  std::optional<double> paper_jobs;  // shares of what came to it
+  std::size_t unknown_jobs = 0;      // jobs for which the input does not say; they pass
+  std::optional<double> paper_jobs;  // shares of the jobs that reached it
   std::optional<double> paper_gpu_hours;
 };
 
-// What all filters together keep, of the jobs that were read.
+// What all filters together keep of the jobs that were read.
 struct KeptJobs {
-  // The paper's, section 7: 1 - 0.139, 1 - 0.5 and 1 - 0.112 of the jobs are 38.2 % together. Half of the
-  // jobs fell to a filter that is not one here: jobs that cannot be analyzed have no result to be read.
+  // Section 7 of the paper: 1 - 0.139 times 1 - 0.5 times 1 - 0.112 of the jobs is 38.2 %. The filter that
+  // removed half of them does not exist here: a job that cannot be analyzed has no result to read.
   static constexpr double kPaperJobs = 0.382;
   static constexpr double kPaperGpuHours = 0.564;
-  static constexpr double kPaperNotAnalyzed = 0.5;  // of the jobs that came to that filter
+  static constexpr double kPaperNotAnalyzed = 0.5;  // of the jobs that reached that filter
 
   std::size_t jobs = 0;
-  double gpu_hours = 0;  // of those of which they are known
+  double gpu_hours = 0;  // total of the jobs whose GPU hours are known
   std::size_t of_jobs = 0;
   double of_gpu_hours = 0;
 };
