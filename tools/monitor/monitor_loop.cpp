@@ -182,7 +182,7 @@ Status MonitorLoop::take(const FollowedPiece& piece) {
 }
 
 // A piece of each file that is not ahead of others: the steps of a job come together, and little waits in
-// memory.
+// memory. Of a file that a former process has read, the first piece may hold nothing new.
 Result<bool> MonitorLoop::read_some() {
   GOODPUT_TRY(const std::vector<ReadableFile> readable, readable_files());
   bool any = false;
@@ -199,15 +199,18 @@ Result<bool> MonitorLoop::read_some() {
     GOODPUT_TRY_STATUS(take(*piece));
     if (!hand_on(*file_states_.at(next.file).job)) return false;
   }
-  return any;
+  return !readable.empty();
 }
 
 // The last lines, which have no end.
 Status MonitorLoop::read_rests() {
   for (const FileNumber file : files_->files()) {
-    const Result<FollowedPiece> piece = files_->read_rest(file);
-    if (piece && (piece->kind == FollowedPiece::Kind::kWhole || !piece->text.empty()))
+    while (true) {
+      const Result<FollowedPiece> piece = files_->read_rest(file);
+      if (!piece || (piece->kind == FollowedPiece::Kind::kLines && piece->text.empty())) break;
       GOODPUT_TRY_STATUS(take(*piece));
+      if (piece->kind != FollowedPiece::Kind::kLines) break;
+    }
   }
   return Ok{};
 }

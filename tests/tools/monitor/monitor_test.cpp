@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "tests/support/trace_generator.h"
+#include "tests/traces/follow/watched_folder.h"
 #include "tests/traces/io/temporary_file.h"
 #include "tools/cli/command_line.h"
 #include "tools/commands.h"
@@ -145,6 +146,36 @@ TEST_CASE("monitor: of a log that rotates between its runs every part is known b
     CHECK(position.path == path(part));
     CHECK(position.seen == fs::file_size(path(part)));
   }
+}
+
+// The known part has nothing new, and the part after it is longer than a piece (1 MiB).
+TEST_CASE("monitor: what follows a compressed part that is already known is read to its end") {
+  const JobFolder folder;
+  testing::TraceSpec spec;
+  spec.dp = spec.pp = 1;
+  spec.data_parallel_ops = false;
+  spec.steps = 6;
+  folder.write(testing::generate_trace(spec), "rank0.log");
+  const std::string text = folder.text_of("rank0.log");
+  const auto lines_of_first = std::ranges::count(text, '\n') / 2;
+  std::size_t middle = 0;
+  for (auto left = lines_of_first; left > 0; --left) middle = text.find('\n', middle) + 1;
+  fs::remove(folder.path() + "/rank0.log");
+  folder.append("rank0.log", text.substr(0, middle));
+  REQUIRE(monitor({folder.path(), "--db", folder.store()}).code == ExitCode::kOk);
+  CHECK(steps_of(folder).size() == 3);
+
+  fs::remove(folder.path() + "/rank0.log");
+  folder.append("rank0.log.1.gz", WatchedFolder::gzipped_text(text.substr(0, middle)));
+  std::string others;
+  for (int line = 0; line < 40'000; ++line)
+    others += "a line of the training script, not of a recorder\n";  // 2 MB
+  folder.append("rank0.log", others + text.substr(middle));
+  const MonitorOutcome again = monitor({folder.path(), "--db", folder.store()});
+  REQUIRE(again.code == ExitCode::kOk);
+  const std::vector<StepTotals> steps = steps_of(folder);
+  REQUIRE(steps.size() == 6);
+  for (const StepTotals& step : steps) CHECK(step.status == StepStatus::kAnalysed);
 }
 
 // Relative times: rows that seem to go back would be a new run.
