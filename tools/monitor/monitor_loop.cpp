@@ -182,7 +182,7 @@ Status MonitorLoop::take(const FollowedPiece& piece) {
 }
 
 // A piece of each file that is not ahead of others: the steps of a job come together, and little waits in
-// memory. Of a file that a former process has read, the first piece may hold nothing new.
+// memory. An empty piece is progress too: it shows that a file which was read before has nothing new.
 Result<bool> MonitorLoop::read_some() {
   GOODPUT_TRY(const std::vector<ReadableFile> readable, readable_files());
   bool any = false;

@@ -81,7 +81,7 @@ class MonitorLoop {
   Status take_over_known_files();
   [[nodiscard]] Result<Job*> job_of_path(const std::string& path);
   [[nodiscard]] Result<std::vector<ReadableFile>> readable_files();
-  Result<bool> read_some();  // false: no file could be read
+  Result<bool> read_some();  // false: no file was readable, or nobody takes more steps
   Status take(const FollowedPiece& piece);
   Status read_rests();
   bool hand_on(Job& job);
