@@ -18,13 +18,13 @@ struct Weights {
   friend Weights operator*(std::int64_t times, Weights a) { return {times * a.matrices, times * a.rest}; }
 };
 
-Weights linear(const ModelShape& model, std::int64_t inputs, std::int64_t outputs) {
-  return {inputs * outputs, model.biases ? outputs : 0};
+Weights linear(std::int64_t inputs, std::int64_t outputs, bool has_bias) {
+  return {inputs * outputs, has_bias ? outputs : 0};
 }
 
 // RMSNorm has a scale, LayerNorm a bias too.
 Weights norm(const ModelShape& model, std::int64_t width) {
-  return {0, (model.biases ? 2 : 1) * width};
+  return {0, (model.biases.norm ? 2 : 1) * width};
 }
 
 // DeepSeek-V2 (arXiv 2405.04434) section 2.1: down to the ranks, norm, up to the heads; the rotary part of
@@ -32,26 +32,35 @@ Weights norm(const ModelShape& model, std::int64_t width) {
 Weights latent_attention(const ModelShape& model, const LatentAttention& latent) {
   const std::int64_t heads = model.heads;
   const std::int64_t query = heads * (latent.nope_dim + latent.rope_dim);
+  const bool has_bias = model.biases.qkv;
   const Weights queries = latent.q_rank == 0
-                              ? linear(model, model.hidden, query)
-                              : linear(model, model.hidden, latent.q_rank) + norm(model, latent.q_rank) +
-                                    linear(model, latent.q_rank, query);
-  return queries + linear(model, model.hidden, latent.kv_rank + latent.rope_dim) +
+                              ? linear(model.hidden, query, has_bias)
+                              : linear(model.hidden, latent.q_rank, has_bias) + norm(model, latent.q_rank) +
+                                    linear(latent.q_rank, query, has_bias);
+  return queries + linear(model.hidden, latent.kv_rank + latent.rope_dim, has_bias) +
          norm(model, latent.kv_rank) +
-         linear(model, latent.kv_rank, heads * (latent.nope_dim + latent.value_dim)) +
-         linear(model, heads * latent.value_dim, model.hidden);
+         linear(latent.kv_rank, heads * (latent.nope_dim + latent.value_dim), has_bias) +
+         linear(heads * latent.value_dim, model.hidden, model.biases.attention_output);
+}
+
+// What queries and keys pass through before they meet, and what takes up attention.
+Weights score_weights(const ModelShape& model) {
+  const Weights norms = model.qk_norm ? 2 * norm(model, model.head_dim) : Weights{};
+  return norms + Weights{0, model.attention_sinks ? model.heads : 0};
 }
 
 Weights attention(const ModelShape& model) {
   if (model.latent) return latent_attention(model, *model.latent);
   const std::int64_t query = std::int64_t{model.heads} * model.head_dim;
   const std::int64_t key = std::int64_t{model.kv_heads} * model.head_dim;
-  return linear(model, model.hidden, query) + 2 * linear(model, model.hidden, key) +
-         linear(model, query, model.hidden);
+  return linear(model.hidden, query, model.biases.qkv) + 2 * linear(model.hidden, key, model.biases.qkv) +
+         linear(query, model.hidden, model.biases.attention_output) + score_weights(model);
 }
 
 Weights feed_forward(const ModelShape& model, std::int64_t width) {
-  return (model.gated_ffn ? 2 : 1) * linear(model, model.hidden, width) + linear(model, width, model.hidden);
+  const bool has_bias = model.biases.ffn;
+  return (model.gated_ffn ? 2 : 1) * linear(model.hidden, width, has_bias) +
+         linear(width, model.hidden, has_bias);
 }
 
 struct LayerWeights {
@@ -71,7 +80,8 @@ LayerWeights layer_weights(const ModelShape& model, bool has_experts) {
   }
   const MoeShape& moe = *model.moe;
   layer.ffn = layer.ffn + moe.shared_experts * feed_forward(model, moe.expert_ffn);
-  layer.router.matrices = std::int64_t{model.hidden} * moe.experts;  // without bias in all we know
+  if (moe.shared_gate) layer.ffn = layer.ffn + linear(model.hidden, 1, false);
+  layer.router = linear(model.hidden, moe.experts, model.biases.router);
   layer.expert = feed_forward(model, moe.expert_ffn);
   return layer;
 }
@@ -81,8 +91,8 @@ LayerWeights layer_weights(const ModelShape& model, bool has_experts) {
 Weights mtp_layer(const ModelShape& model) {
   const LayerWeights layer = layer_weights(model, model.is_moe_layer(model.layers - 1));
   const std::int64_t experts = model.moe ? model.moe->experts : 0;
-  return linear(model, std::int64_t{2} * model.hidden, model.hidden) + 3 * norm(model, model.hidden) +
-         layer.attention + layer.ffn + layer.router + experts * layer.expert;
+  return linear(std::int64_t{2} * model.hidden, model.hidden, model.biases.ffn) +
+         3 * norm(model, model.hidden) + layer.attention + layer.ffn + layer.router + experts * layer.expert;
 }
 
 // Query times key and score times value, of one token, over all that precede it: half the sequence on

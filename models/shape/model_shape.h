@@ -22,11 +22,33 @@ struct LatentAttention {
   std::int32_t value_dim = 0;  // of a head
 };
 
+// Which parts have biases. Converts from "all of them but the router" and "none".
+struct BiasedParts {
+  bool qkv = false;  // the projections to queries, keys and values (Qwen2)
+  bool attention_output = false;
+  bool ffn = false;     // FFNs and experts
+  bool norm = false;    // LayerNorm; RMSNorm has none
+  bool router = false;  // of experts, with DeepSeek-V3's correction of their scores
+
+  constexpr BiasedParts() = default;
+  // NOLINTNEXTLINE(google-explicit-constructor): as in a file
+  constexpr BiasedParts(bool linears_and_norms)
+      : qkv(linears_and_norms),
+        attention_output(linears_and_norms),
+        ffn(linears_and_norms),
+        norm(linears_and_norms) {}
+
+  // Of what is added to the residual stream.
+  [[nodiscard]] constexpr bool residual() const { return attention_output || ffn; }
+  friend constexpr bool operator==(const BiasedParts&, const BiasedParts&) = default;
+};
+
 struct MoeShape {
   std::int32_t experts = 0;
   std::int32_t top_k = 1;
   std::int32_t expert_ffn = 0;      // hidden size of one expert
   std::int32_t shared_experts = 0;  // that see every token
+  bool shared_gate = false;         // a learned factor of the shared experts' output (Qwen2-MoE)
   // Which decoder layers have experts instead of the dense FFN: `layers`, ascending; empty: from first_layer
   // on every layer_step-th.
   std::vector<std::int32_t> layers{};
@@ -48,7 +70,9 @@ struct ModelShape {
   std::optional<LatentAttention> latent{};  // instead of kv_heads and head_dim
   std::int32_t ffn = 0;                     // hidden size of a dense FFN
   bool gated_ffn = false;                   // SwiGLU: three matrices instead of two
-  bool biases = false;                      // of linear layers and norms (GPT-2 and 3)
+  BiasedParts biases{};
+  bool qk_norm = false;          // a norm of each head's query and key (Qwen3)
+  bool attention_sinks = false;  // a learned logit per head that takes up attention (gpt-oss)
   std::int32_t vocab = 0;
   std::int32_t learned_positions = 0;  // rows of a learned position embedding; 0: rotary
   bool tied_head = false;              // the output projection is the embedding

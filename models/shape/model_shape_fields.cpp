@@ -20,6 +20,8 @@ Status check_attention(const ModelShape& model) {
       return Error{"has no effect with \"latent\"; remove this key", {.pointer = "/kv_heads"}};
     if (model.head_dim != 0)
       return Error{"has no effect with \"latent\"; remove this key", {.pointer = "/head_dim"}};
+    if (model.qk_norm)
+      return Error{"has no effect with \"latent\"; remove this key", {.pointer = "/qk_norm"}};
     return Ok{};
   }
   if (model.head_dim == 0) {
@@ -105,6 +107,53 @@ config::Value no_swin() {
   return {"absent", refuse, {}, {}};
 }
 
+struct BiasedPart {
+  std::string_view name;
+  bool BiasedParts::*has;
+};
+constexpr BiasedPart kBiasedParts[] = {{"qkv", &BiasedParts::qkv},
+                                       {"attention_output", &BiasedParts::attention_output},
+                                       {"ffn", &BiasedParts::ffn},
+                                       {"norm", &BiasedParts::norm},
+                                       {"router", &BiasedParts::router}};
+
+// True and false are what most models have; a list names the parts.
+config::Value biased_parts(BiasedParts& parts) {
+  const std::string wanted =
+      R"(true, false or an array of "qkv", "attention_output", "ffn", "norm", "router")";
+  const auto read = [&parts, wanted](const Json& from, const config::Place& place) -> Status {
+    if (!from.is_boolean() && !from.is_array()) return place.not_wanted(from, wanted);
+    parts = BiasedParts(from.is_boolean() && from.get<bool>());
+    for (std::size_t i = 0; from.is_array() && i < from.size(); ++i) {
+      const Json& name = from.at(i);
+      const auto* const part = std::ranges::find_if(
+          kBiasedParts, [&](const BiasedPart& known) { return name == std::string(known.name); });
+      if (part == std::end(kBiasedParts))
+        return place.at(std::to_string(i))
+            .not_wanted(name, R"(one of "qkv", "attention_output", "ffn", "norm", "router")");
+      parts.*part->has = true;
+    }
+    return Ok{};
+  };
+  const auto write = [&parts](OrderedJson& into) {
+    into = parts == BiasedParts(true);
+    if (into.get<bool>() || parts == BiasedParts(false)) return;
+    into = OrderedJson::array();
+    for (const BiasedPart& part : kBiasedParts)
+      if (parts.*part.has) into.push_back(part.name);
+  };
+  return {wanted, read, write, {}};
+}
+
+// Written if it is true: most models have no such part.
+config::Value rare(bool& has) {
+  config::Value value = config::flag(has);
+  value.write = [&has](OrderedJson& into) {
+    if (has) into = true;
+  };
+  return value;
+}
+
 // Written unless it is 0.
 config::Value groups(std::int32_t& count) {
   config::Value value = config::integer(count, 1, 65'536);
@@ -150,6 +199,8 @@ config::Fields config_fields(MoeShape& moe) {
        "hidden size of one expert"},
       {"shared_experts", Need::kOptional, config::integer(moe.shared_experts, 0, 65'536),
        "number of experts that process every token"},
+      {"shared_gate", Need::kOptional, rare(moe.shared_gate),
+       "whether the output of the shared experts has a learned factor (Qwen2-MoE)"},
       {"layers", Need::kOptional, config::integers(moe.layers, 0, kMostLayers),
        "list of decoder layers that have experts (default: given by first_layer and layer_step)"},
       {"first_layer", Need::kOptional, config::integer(moe.first_layer, 0, kMostLayers),
@@ -183,8 +234,12 @@ config::Fields config_fields(ModelShape& model) {
        "hidden size of a dense FFN; required if any layer has one"},
       {"gated_ffn", Need::kOptional, config::flag(model.gated_ffn),
        "whether FFNs use SwiGLU, which has three matrices instead of two"},
-      {"biases", Need::kOptional, config::flag(model.biases),
-       "whether linear layers and norms have biases (GPT-2 and 3)"},
+      {"biases", Need::kOptional, biased_parts(model.biases),
+       "which parts have biases; true: linear layers and norms, but not routers (GPT-2 and 3)"},
+      {"qk_norm", Need::kOptional, rare(model.qk_norm),
+       "whether the query and the key of each head pass through a norm (Qwen3)"},
+      {"attention_sinks", Need::kOptional, rare(model.attention_sinks),
+       "whether each head has a learned logit that takes up attention (gpt-oss)"},
       {"vocab", Need::kRequired, config::integer(model.vocab, 1, 100'000'000),
        "number of rows of the embedding"},
       {"learned_positions", Need::kOptional, config::integer(model.learned_positions, 0, 100'000'000),

@@ -159,10 +159,14 @@ void scores_backward(KernelSequence& kernels, const BlockScope& scope, const Att
   }
 }
 
+double query_and_key_elements(const BlockScope& scope, const AttentionShape& shape) {
+  return scope.tokens() * (shape.heads + shape.kv_heads) * shape.key_dim;
+}
+
 // Rearranges heads into rows, or applies the rotary embedding.
 void rows_of_heads(KernelSequence& kernels, const BlockScope& scope, const AttentionShape& shape) {
   if (is_eager(scope)) {
-    const double elements = scope.tokens() * (shape.heads + shape.kv_heads) * shape.key_dim;
+    const double elements = query_and_key_elements(scope, shape);
     kernels.eager_memory(kEagerRotary * elements, 2 * elements, 2 * kEagerRotaryKernels);
   } else {
     kernels.memory(kHeadsToRows * scope.tokens() * shape.out.in);
@@ -198,6 +202,7 @@ std::vector<Kernel> attention_forward(const BlockScope& scope) {
   KernelSequence kernels(scope);
   norm_forward(kernels, scope);
   for (const Linear& linear : shape.in) kernels.forward(linear, scope.tokens());
+  if (scope.model.qk_norm) norm_forward(kernels, scope, query_and_key_elements(scope, shape));
   scores_forward(kernels, scope, shape);
   rows_of_heads(kernels, scope, shape);
   kernels.forward(shape.out, scope.tokens());
@@ -216,7 +221,8 @@ std::vector<Kernel> attention_backward(const BlockScope& scope, Gradients gradie
     const double heads = scope.tokens() * shape.out.in;
     rows_of_heads(kernels, scope, shape);
     kernels.memory(kJoinedGradients * heads);
-    if (scope.model.biases) kernels.memory(kBiasGradients * heads);
+    if (scope.model.qk_norm) norm_backward(kernels, scope, query_and_key_elements(scope, shape));
+    if (scope.model.biases.qkv) kernels.memory(kBiasGradients * heads);
   }
   for (auto linear = shape.in.rbegin(); linear != shape.in.rend(); ++linear) {
     kernels.backward(*linear, scope.tokens(), gradients);

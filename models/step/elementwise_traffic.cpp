@@ -29,7 +29,7 @@ double hidden_elements(const BlockScope& scope) {
 }  // namespace
 
 bool is_eager(const BlockScope& scope) {
-  return !scope.plan.compiled && !scope.model.biases;
+  return !scope.plan.compiled && !scope.model.biases.norm;
 }
 
 bool recomputes_norm(const BlockScope& scope, Gradients gradients) {
@@ -37,32 +37,38 @@ bool recomputes_norm(const BlockScope& scope, Gradients gradients) {
 }
 
 void norm_forward(KernelSequence& kernels, const BlockScope& scope) {
+  norm_forward(kernels, scope, hidden_elements(scope));
+}
+
+void norm_backward(KernelSequence& kernels, const BlockScope& scope) {
+  norm_backward(kernels, scope, hidden_elements(scope));
+}
+
+void norm_forward(KernelSequence& kernels, const BlockScope& scope, double elements) {
   if (is_eager(scope)) {
-    const double elements = hidden_elements(scope);
     kernels.eager_memory(kEagerNormForward * elements, 2 * elements, kEagerNormForwardKernels);
     kernels.memory(kEagerWeightForward * elements);
     return;
   }
-  kernels.memory(kNormForward * hidden_elements(scope));
+  kernels.memory(kNormForward * elements);
 }
 
-void norm_backward(KernelSequence& kernels, const BlockScope& scope) {
+void norm_backward(KernelSequence& kernels, const BlockScope& scope, double elements) {
   if (is_eager(scope)) {
-    const double elements = hidden_elements(scope);
     kernels.eager_memory(kEagerNormBackward * elements, 2 * elements, kEagerNormBackwardKernels);
     kernels.memory(kEagerWeightBackward * elements, 3);
     return;
   }
-  kernels.memory(kNormInputGradient * hidden_elements(scope));
-  kernels.memory(kNormWeightGradient * hidden_elements(scope));
+  kernels.memory(kNormInputGradient * elements);
+  kernels.memory(kNormWeightGradient * elements);
 }
 
 void residual_forward(KernelSequence& kernels, const BlockScope& scope) {
-  kernels.memory((scope.model.biases ? kDropoutSum : kSum) * hidden_elements(scope));
+  kernels.memory((scope.model.biases.residual() ? kDropoutSum : kSum) * hidden_elements(scope));
 }
 
 void residual_backward(KernelSequence& kernels, const BlockScope& scope) {
-  if (scope.model.biases) {
+  if (scope.model.biases.residual()) {
     kernels.memory(kDropoutBytes * hidden_elements(scope));
     kernels.memory(kBiasGradient * hidden_elements(scope));
   }

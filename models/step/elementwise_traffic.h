@@ -21,8 +21,12 @@ inline constexpr double kDropoutBytes = 2 * kBytes16 + kMaskByte;
 // Whether the backward pass recomputes the norm's output.
 [[nodiscard]] bool recomputes_norm(const BlockScope& scope, Gradients gradients);
 
+// Of a block's input.
 void norm_forward(KernelSequence& kernels, const BlockScope& scope);
 void norm_backward(KernelSequence& kernels, const BlockScope& scope);
+// Of so many elements.
+void norm_forward(KernelSequence& kernels, const BlockScope& scope, double elements);
+void norm_backward(KernelSequence& kernels, const BlockScope& scope, double elements);
 
 // The sum of a block's output and what went past it; with biases (GPT-2 and 3) of the bias too, and dropout.
 void residual_forward(KernelSequence& kernels, const BlockScope& scope);

@@ -64,7 +64,7 @@ void ffn_products_backward(KernelSequence& kernels, const BlockScope& scope, con
   kernels.backward(ffn.down, rows, gradients);
   if (has_activations(gradients)) {
     activation_backward(kernels, scope, ffn, rows);
-    if (scope.model.biases) kernels.memory(bias_gradient_bytes(ffn, rows));
+    if (scope.model.biases.ffn) kernels.memory(bias_gradient_bytes(ffn, rows));
   }
   kernels.backward(ffn.up, rows, gradients);
 }

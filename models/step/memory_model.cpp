@@ -47,7 +47,8 @@ class LayerActivations {
   [[nodiscard]] double input() const { return number_bytes() * scope_.norm_tokens() * plan_.model.hidden; }
   // Input and output of a norm, and the dropout mask of a residual.
   [[nodiscard]] double norm() const {
-    return (2 * number_bytes() + (plan_.model.biases ? 1 : 0)) * scope_.norm_tokens() * plan_.model.hidden;
+    return (2 * number_bytes() + (plan_.model.biases.residual() ? 1 : 0)) * scope_.norm_tokens() *
+           plan_.model.hidden;
   }
 
   // The layer's input and the outputs that are not recomputed: queries, values, attention, half of the input
@@ -64,7 +65,7 @@ class LayerActivations {
   // after the rotary embedding. In the model's dtype: the output of the activation function.
   [[nodiscard]] double eager(std::int32_t layer) const {
     const ModelShape& model = plan_.model;
-    if (plan_.parallel.compiled || model.biases) return 0;
+    if (plan_.parallel.compiled || model.biases.norm) return 0;
     const double tp = plan_.parallel.tp;
     const double rotary = (model.heads + std::max<double>(model.kv_heads, tp)) * model.head_dim / tp;
     const bool is_dense = !model.is_moe_layer(std::min(layer, model.layers - 1));
@@ -85,7 +86,9 @@ class LayerActivations {
                               : 2.0 * (latent.nope_dim + latent.rope_dim) + 2.0 * latent.value_dim;
       width = latent.q_rank + latent.kv_rank + latent.rope_dim + model.heads / tp * head;
     } else {
-      width = (2.0 * model.heads + 2.0 * std::max<double>(model.kv_heads, tp)) * model.head_dim / tp;
+      const double kept = model.qk_norm ? 1 : 0;  // what the norms of queries and keys are given
+      const double kv_heads = std::max<double>(model.kv_heads, tp);
+      width = ((2 + kept) * model.heads + (2 + kept) * kv_heads) * model.head_dim / tp;
     }
     return norm() + number_bytes() * scope_.tokens() * width + scores();
   }

@@ -275,7 +275,7 @@ class Pricer {
       held += held_[static_cast<std::size_t>(schedule_.place(shape_, stage, chunk).position)];
     const ParallelPlan& plan = plan_.parallel;
     if (plan.sequence_parallel && plan.tp > 1) {
-      const double norms = 2.0 * held.layers * plan_.model.hidden * (plan_.model.biases ? 2 : 1);
+      const double norms = 2.0 * held.layers * plan_.model.hidden * (plan_.model.biases.norm ? 2 : 1);
       costs.layernorm_reduction =
           collective({Collective::kAllReduce, norms * gradient_bytes(), work_.groups().tensor}).time;
     }

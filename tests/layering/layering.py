@@ -20,7 +20,7 @@ OPEN_TO_ALL = "sim/base"
 CLOSED_TO = ("gpu",)  # which stands alone
 GENERATED = {"goodput_revision.h"}
 # Each takes a second or more to compile.
-SLOW_TO_COMPILE = re.compile(r"(nlohmann/json\.hpp|boost/.*|CLI/.*|arrow/.*|parquet/.*|yaml-cpp/.*|simdjson\.h)$")
+SLOW_TO_COMPILE = re.compile(r"(nlohmann/json\.hpp|boost/.*|CLI/.*|arrow/.*|parquet/.*|yaml-cpp/.*|toml\+\+/.*|simdjson\.h)$")
 
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*(["<])([^">\n]+)[">]', re.MULTILINE)
 COMMENT_OR_TEXT = re.compile(r'//[^\n]*|/\*.*?\*/|"(?:[^"\\\n]|\\.)*"', re.DOTALL)

@@ -10,13 +10,13 @@
 #include <limits>
 
 #include "sim/base/text.h"
+#include "sim/config/yaml_nesting.h"
 #include "traces/io/byte_source.h"
 
 namespace goodput {
 namespace {
 
 constexpr std::size_t kLargestFile = std::size_t{1} << 20;
-constexpr std::size_t kDeepestNesting = 64;  // yaml-cpp recurses once a level
 constexpr std::int64_t kLargestSize = std::numeric_limits<std::int32_t>::max();
 
 struct SizeField {
@@ -30,25 +30,6 @@ constexpr SizeField kSizeFields[] = {
     {"tp_size", &JobMetadataFields::tp_size, 1},       {"vpp_size", &JobMetadataFields::vpp_size, 1},
     {"world_size", &JobMetadataFields::world_size, 1},
 };
-
-// Brackets open at once, and "- - - x", which nests a level a dash: what bounds how deep the parser recurses
-// on one line. Indented nesting takes a quadratic number of bytes and is bounded by the size of the file.
-bool is_nested_too_deeply(std::string_view text) {
-  std::size_t open = 0;
-  std::size_t dashes = 0;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    const char c = text[i];
-    if (c == '[' || c == '{') ++open;
-    if ((c == ']' || c == '}') && open > 0) --open;
-    const bool is_indicator = (c == '-' || c == '?') && (i + 1 == text.size() || text[i + 1] == ' ');
-    if (is_indicator)
-      ++dashes;
-    else if (c != ' ')
-      dashes = 0;
-    if (open > kDeepestNesting || dashes > kDeepestNesting) return true;
-  }
-  return false;
-}
 
 // Names go into text, JSON and pictures: control characters, and all that is no ASCII in a name that is no
 // UTF-8, become '?'.

@@ -1,0 +1,289 @@
+#include "models/launch/import_launch.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <utility>
+
+#include "models/launch/known_shape.h"
+#include "models/launch/named_model.h"
+#include "models/plan/training_plan.h"
+#include "sim/base/json.h"
+#include "sim/base/text.h"
+#include "sim/config/config.h"
+
+namespace goodput::launch {
+namespace {
+
+struct Wanted {
+  std::string_view pointer;
+  std::string_view what;
+};
+constexpr Wanted kWantedOfModels[] = {{"/model/layers", "the number of layers"},
+                                      {"/model/hidden", "the hidden size"},
+                                      {"/model/heads", "the number of attention heads"},
+                                      {"/model/ffn", "the FFN size"},
+                                      {"/model/vocab", "the vocabulary size"}};
+constexpr Wanted kWantedOfPlans[] = {{"/gpus", "the number of GPUs"},
+                                     {"/parallel/global_batch", "the global batch"},
+                                     {"/parallel/sequence_length", "the sequence length"}};
+
+std::string file_name(const std::string& file) {
+  return std::filesystem::path(file).filename().string();
+}
+
+class Importer {
+ public:
+  Importer(const ImportRequest& request, const config::Library& library)
+      : request_(request), library_(library) {
+    options_.environment = request.environment;
+    options_.has_recipe = !request.recipe_file.empty();
+    options_.library = &library;
+  }
+
+  Result<ImportedLaunch> run() {
+    GOODPUT_TRY_STATUS(recognize());
+    GOODPUT_TRY_STATUS(take_bases());
+    for (const auto& [launch, format] : launches_)
+      GOODPUT_TRY_STATUS(format->read(launch, options_, draft()));
+    result_.is_model = describes_model_only_ && request_.recipe_file.empty();
+    if (!result_.is_model) GOODPUT_TRY_STATUS(settle_layout());
+    find_missing();
+    if (!result_.missing.empty()) return std::move(result_);
+    if (result_.is_model)
+      GOODPUT_TRY_STATUS(finish_model());
+    else
+      GOODPUT_TRY_STATUS(finish_plan());
+    return std::move(result_);
+  }
+
+ private:
+  LaunchDraft& draft() { return result_.draft; }
+
+  Status recognize() {
+    for (const std::string& file : request_.files) {
+      GOODPUT_TRY(LaunchText launch, read_launch_text(file));
+      const LaunchFormat* format = format_of(launch);
+      if (format == nullptr) {
+        std::vector<std::string_view> known;
+        for (const LaunchFormat& one : launch_formats()) known.push_back(one.title);
+        return Error{
+            fmt::format("is not a launch file that goodput knows; it imports {}", fmt::join(known, ", ")),
+            {.file = file}};
+      }
+      result_.titles.emplace_back(format->title);
+      describes_model_only_ &= format->describes_model_only;
+      launches_.emplace_back(std::move(launch), format);
+    }
+    // What describes the model comes first: layouts refer to its layers.
+    std::ranges::stable_sort(launches_, [](const auto& a, const auto& b) { return a.second < b.second; });
+    return Ok{};
+  }
+
+  Status take_bases() {
+    draft().approximated = request_.approximated;
+    if (!request_.recipe_file.empty())
+      GOODPUT_TRY_STATUS(use_recipe(request_.recipe_file, request_.recipe_name, library_, draft()));
+    if (!request_.model_file.empty()) {
+      GOODPUT_TRY(const ModelShape model, config::read<ModelShape>(request_.model_file, library_));
+      GOODPUT_TRY_STATUS(
+          use_model(model, request_.model_name.empty() ? file_name(request_.model_file) : request_.model_name,
+                    draft()));
+      draft().model_name = request_.model_name;
+    }
+    const auto take = [&](std::string_view pointer, const std::optional<std::int64_t>& value,
+                          std::string_view option) {
+      if (value)
+        draft().set(pointer, std::to_string(*value), fmt::format("the option {}", option), Basis::kOption);
+    };
+    take("/gpus", request_.gpus, "gpus");
+    take("/parallel/global_batch", request_.global_batch, "batch");
+    take("/parallel/sequence_length", request_.sequence_length, "sequence-length");
+    return take_changes();
+  }
+
+  // They win over what the files say.
+  Status take_changes() {
+    for (const config::Change& change : request_.changes) {
+      const std::string pointer = change.pointer.starts_with('/') ? change.pointer : "/" + change.pointer;
+      if (!pointer.starts_with("/model/") && !pointer.starts_with("/parallel/") && pointer != "/stack") {
+        return Error{
+            fmt::format("{} is not a key that can be set; such keys begin with /model/, /parallel/ or /stack",
+                        in_quotes(change.pointer)),
+            {},
+            "set"};
+      }
+      draft().set(pointer, config::json_or_text(change.value).dump(), "the option set", Basis::kOption);
+    }
+    return Ok{};
+  }
+
+  // dp, and the batch where it follows from others.
+  Status settle_layout() {
+    GOODPUT_TRY(const auto replicas, draft().replicas());
+    const auto stated = draft().integer("/parallel/dp");
+    if (replicas && stated && *replicas != *stated) {
+      const DraftValue& dp = *draft().find("/parallel/dp");
+      const DraftValue& gpus = *draft().find("/gpus");
+      if (dp.basis == Basis::kStated || dp.basis == Basis::kOption) {
+        return Error{fmt::format("{} and {}: {} replicas do not fill {} GPUs, which have room for {}",
+                                 dp.origin, gpus.origin, *stated, gpus.json, *replicas),
+                     dp.where};
+      }
+    }
+    if (replicas && !stated)
+      draft().derive("/parallel/dp", std::to_string(*replicas), "GPUs / (tp x pp x cp)");
+    draft().assume("/parallel/micro_batch", "1", "no file gives it");
+    const auto dp = draft().integer("/parallel/dp");
+    const auto micro = draft().integer("/parallel/micro_batch");
+    std::int64_t batch = 0;
+    if (!dp || !micro || __builtin_mul_overflow(*dp, *micro, &batch)) return Ok{};
+    if (const DraftValue* accumulated = draft().find("/accumulation");
+        accumulated != nullptr && !__builtin_mul_overflow(batch, *draft().integer("/accumulation"), &batch)) {
+      draft().assume("/parallel/global_batch", std::to_string(batch),
+                     "dp x micro_batch x gradient_accumulation_steps");
+    } else if (draft().has_default_batch) {
+      draft().assume("/parallel/global_batch", std::to_string(batch), "dp x micro_batch");
+    }
+    return Ok{};
+  }
+
+  void find_missing() {
+    const auto look = [&](std::string_view pointer, std::string_view what) {
+      if (!draft().has(pointer)) result_.missing.push_back({std::string(pointer), std::string(what)});
+    };
+    for (const Wanted& wanted : kWantedOfModels) {
+      const bool has_experts_only = wanted.pointer == "/model/ffn" && draft().has("/model/moe/expert_ffn");
+      if (!has_experts_only) look(wanted.pointer, wanted.what);
+    }
+    if (draft().has("/model/moe/experts")) look("/model/moe/expert_ffn", "the size of an expert");
+    if (result_.is_model) return;
+    for (const Wanted& wanted : kWantedOfPlans) {
+      if (wanted.pointer != "/gpus" || !draft().has("/parallel/dp")) look(wanted.pointer, wanted.what);
+    }
+  }
+
+  // ---- The file.
+
+  // The values below `pointer`, in the order of `fields`, with where each comes from.
+  OrderedJson object_at(const std::string& pointer, const config::Fields& fields, OrderedJson& sources) {
+    OrderedJson object = OrderedJson::object();
+    for (const config::Field& field : fields) {
+      const std::string at = fmt::format("{}/{}", pointer, field.key);
+      const std::string key(field.key);
+      if (const DraftValue* value = draft().find(at)) {
+        object[key] = OrderedJson::parse(value->json);
+        sources[key] = value->basis == Basis::kAssumed ? "assumed: " + value->origin : value->origin;
+      } else if (field.value.fields) {
+        OrderedJson of_object = OrderedJson::object();
+        OrderedJson below = object_at(at, field.value.fields(), of_object);
+        if (below.empty()) continue;
+        below["sources"] = std::move(of_object);
+        object[key] = std::move(below);
+      }
+    }
+    return object;
+  }
+
+  OrderedJson with_sources(std::string_view pointer, const config::Fields& fields, OrderedJson head) {
+    OrderedJson sources = OrderedJson::object();
+    OrderedJson object = object_at(std::string(pointer), fields, sources);
+    if (!sources.empty()) head["sources"] = std::move(sources);
+    for (const auto& [key, value] : object.items()) head[key] = value;
+    return head;
+  }
+
+  [[nodiscard]] std::string source_text() const {
+    std::vector<std::string> names;
+    for (const std::string& file : request_.files) names.push_back(file_name(file));
+    return fmt::format("imported from {}", fmt::join(names, " and "));
+  }
+
+  // Reads `json` into `into`. Errors name the launch file's line.
+  template <typename T>
+  Status read_back(const OrderedJson& json, T& into, std::string_view below) {
+    const auto read = config::read_object(Json::parse(json.dump()), config::access(into), library_, {});
+    return read ? Status(Ok{}) : Status(blamed(read.error(), below));
+  }
+
+  // With the place of the setting that the value at the error's pointer comes from.
+  Error blamed(const Error& error, std::string_view below) {
+    if (!error.where.file.empty()) return error;
+    const std::string pointer = std::string(below) + error.where.pointer;
+    const std::string what =
+        pointer.empty() ? error.what : fmt::format("{} {}", pointer.substr(1), error.what);
+    const DraftValue* value = draft().find(pointer);
+    if (value != nullptr && !value->shown.empty())
+      return {fmt::format("{}: {}", on_one_line(value->shown), what), value->where};
+    const std::string because = value != nullptr ? fmt::format(" ({})", value->origin) : "";
+    return {what + because, {.file = request_.files.front()}};
+  }
+
+  Result<OrderedJson> model_object() {
+    ModelShape shape;
+    shape.latent.emplace();
+    shape.moe.emplace();
+    config::Fields fields = config_fields(shape);
+    OrderedJson head = OrderedJson::object();
+    head["name"] = "imported";
+    head["source"] = source_text();
+    OrderedJson object = with_sources("/model", fields, std::move(head));
+    GOODPUT_TRY_STATUS(read_back(object, result_.plan.model, "/model"));
+    if (model_parameters(result_.plan.model).total < 1)
+      return Error{"describes a model without parameters", {.file = request_.files.front()}};
+    const KnownShape known = known_shape(result_.plan.model, library_);
+    std::string name = known.same;
+    if (name.empty()) name = draft().title;
+    if (name.empty())
+      name =
+          fmt::format("{}-layer decoder of width {}", result_.plan.model.layers, result_.plan.model.hidden);
+    object["name"] = name;
+    result_.plan.model.name = name;
+    if (known.same.empty() && !known.nearest.empty())
+      draft().warn(known.difference, {.file = request_.files.front()});
+    return object;
+  }
+
+  Status finish_model() {
+    GOODPUT_TRY(const OrderedJson object, model_object());
+    result_.text = object.dump(2) + "\n";
+    return Ok{};
+  }
+
+  Status finish_plan() {
+    OrderedJson plan = OrderedJson::object();
+    plan["source"] = source_text();
+    GOODPUT_TRY(OrderedJson model, model_object());
+    plan["model"] = draft().model_name.empty() ? std::move(model) : OrderedJson(draft().model_name);
+    plan["cluster"] = request_.cluster.empty() ? std::string(kAssumedCluster) : request_.cluster;
+    if (request_.cluster.empty())
+      draft().assume("/cluster", json_text(kAssumedCluster), "launch files do not name the machines");
+    if (const DraftValue* stack = draft().find("/stack")) plan["stack"] = OrderedJson::parse(stack->json);
+    ParallelPlan parallel;
+    plan["parallel"] = with_sources("/parallel", config_fields(parallel), OrderedJson::object());
+    TrainingPlan& read = result_.plan = TrainingPlan{};
+    read.library = library_;
+    GOODPUT_TRY_STATUS(read_back(plan, read, ""));
+    read.parallel = settled(read.parallel, read.cluster.gpus_per_node);
+    if (const Status checked = check_training_plan(read); !checked) return blamed(checked.error(), "");
+    result_.text = plan.dump(2) + "\n";
+    return Ok{};
+  }
+
+  const ImportRequest& request_;
+  const config::Library& library_;
+  LaunchOptions options_{};
+  std::vector<std::pair<LaunchText, const LaunchFormat*>> launches_{};
+  bool describes_model_only_ = true;
+  ImportedLaunch result_{};
+};
+
+}  // namespace
+
+Result<ImportedLaunch> import_launch(const ImportRequest& request, const config::Library& library) {
+  return Importer(request, library).run();
+}
+
+}  // namespace goodput::launch

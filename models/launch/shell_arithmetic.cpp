@@ -1,0 +1,114 @@
+#include "models/launch/shell_arithmetic.h"
+
+#include <cctype>
+#include <limits>
+
+#include "sim/base/text.h"
+
+namespace goodput::launch {
+namespace {
+
+using Number = std::optional<std::int64_t>;
+
+class Arithmetic {
+ public:
+  Arithmetic(std::string_view text, const std::function<Number(const std::string&)>& value_of)
+      : text_(text), value_of_(value_of) {}
+
+  Number result() {
+    const Number sum = add();
+    skip_blanks();
+    return at_ == text_.size() ? sum : std::nullopt;
+  }
+
+ private:
+  void skip_blanks() {
+    while (at_ < text_.size() && std::isspace(static_cast<unsigned char>(text_[at_])) != 0) ++at_;
+  }
+  bool take(char wanted) {
+    skip_blanks();
+    if (at_ >= text_.size() || text_[at_] != wanted) return false;
+    ++at_;
+    return true;
+  }
+
+  Number add() {
+    Number left = multiply();
+    while (left) {
+      const bool plus = take('+');
+      if (!plus && !take('-')) break;
+      const Number right = multiply();
+      std::int64_t sum = 0;
+      if (!right ||
+          (plus ? __builtin_add_overflow(*left, *right, &sum) : __builtin_sub_overflow(*left, *right, &sum)))
+        return std::nullopt;
+      left = sum;
+    }
+    return left;
+  }
+
+  Number multiply() {
+    Number left = unary();
+    while (left) {
+      const char op = take('*') ? '*' : take('/') ? '/' : take('%') ? '%' : '\0';
+      if (op == '\0') break;
+      const Number right = unary();
+      if (!right) return std::nullopt;
+      std::int64_t product = 0;
+      if (op == '*') {
+        if (__builtin_mul_overflow(*left, *right, &product)) return std::nullopt;
+        left = product;
+      } else {
+        if (*right == 0 || *left == std::numeric_limits<std::int64_t>::min()) return std::nullopt;
+        left = op == '/' ? *left / *right : *left % *right;
+      }
+    }
+    return left;
+  }
+
+  Number unary() {
+    if (++depth_ > 100) return std::nullopt;
+    Number value;
+    if (take('-')) {
+      value = unary();
+      if (value && *value != std::numeric_limits<std::int64_t>::min()) value = -*value;
+    } else if (take('(')) {
+      value = add();
+      if (!take(')')) value = std::nullopt;
+    } else {
+      value = operand();
+    }
+    --depth_;
+    return value;
+  }
+
+  // 8, NAME, $NAME, ${NAME}
+  Number operand() {
+    skip_blanks();
+    const bool braces = text_.substr(at_).starts_with("${");
+    if (braces) at_ += 2;
+    if (!braces && take('$')) skip_blanks();
+    std::string word;
+    while (at_ < text_.size() &&
+           (std::isalnum(static_cast<unsigned char>(text_[at_])) != 0 || text_[at_] == '_'))
+      word += text_[at_++];
+    if (braces && !take('}')) return std::nullopt;
+    if (word.empty()) return std::nullopt;
+    return std::isdigit(static_cast<unsigned char>(word[0])) != 0 && !braces ? parse_integer(word)
+                                                                             : value_of_(word);
+  }
+
+  std::string_view text_;
+  const std::function<Number(const std::string&)>& value_of_;
+  std::size_t at_ = 0;
+  int depth_ = 0;
+};
+
+}  // namespace
+
+std::optional<std::int64_t> shell_arithmetic(
+    std::string_view text, const std::function<std::optional<std::int64_t>(const std::string&)>& value_of) {
+  return Arithmetic(text, value_of).result();
+}
+
+}  // namespace goodput::launch

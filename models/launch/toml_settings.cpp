@@ -1,0 +1,62 @@
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "models/launch/structured_text.h"
+#include "sim/base/text.h"
+
+#define TOML_EXCEPTIONS 0
+#define TOML_ENABLE_FORMATTERS 0
+#include <toml++/toml.h>
+
+namespace goodput::launch {
+namespace {
+
+// One value, or an element of a list. A table in a list has no text; its keys are settings of their own.
+std::optional<std::string> toml_scalar(const toml::node& node) {
+  if (const auto* text = node.as_string()) return text->get();
+  if (const auto* integer = node.as_integer()) return std::to_string(integer->get());
+  if (const auto* number = node.as_floating_point()) return fmt::format("{}", number->get());
+  if (const auto* flag = node.as_boolean()) return flag->get() ? "true" : "false";
+  return std::nullopt;
+}
+
+void add_toml(const toml::node& node, const std::string& key, Settings& settings) {
+  if (const auto* table = node.as_table()) {
+    for (const auto& [name, value] : *table)
+      add_toml(value, key.empty() ? std::string(name.str()) : fmt::format("{}.{}", key, name.str()),
+               settings);
+    return;
+  }
+  Setting setting{.key = key, .shown = {}, .texts = {}, .is_list = node.is_array(), .where = {}};
+  setting.where = {.file = settings.file(), .position = Position::line(node.source().begin.line)};
+  if (const auto* list = node.as_array()) {
+    for (std::size_t i = 0; i < list->size(); ++i) {
+      if (const auto text = toml_scalar(*list->get(i)))
+        setting.texts.push_back(*text);
+      else
+        add_toml(*list->get(i), fmt::format("{}.{}", key, i), settings);
+    }
+  } else {
+    setting.texts.push_back(toml_scalar(node).value_or(""));
+  }
+  setting.shown = setting.is_list ? key : fmt::format("{} = {}", key, setting.texts.front());
+  settings.add(std::move(setting));
+}
+
+}  // namespace
+
+Result<Settings> toml_settings(const std::string& text, const std::string& file) {
+  const toml::parse_result parsed = toml::parse(text, file);
+  if (!parsed) {
+    const toml::parse_error& error = parsed.error();
+    const toml::source_position at = error.source().begin;
+    return Error{"is not valid TOML: " + on_one_line(error.description()),
+                 {.file = file, .position = Position::line(at.line, at.column)}};
+  }
+  Settings settings(file);
+  add_toml(parsed.table(), "", settings);
+  return settings;
+}
+
+}  // namespace goodput::launch
