@@ -5,8 +5,6 @@
 #include "models/launch/structured_text.h"
 #include "sim/base/text.h"
 
-#define TOML_EXCEPTIONS 0
-#define TOML_ENABLE_FORMATTERS 0
 #include <toml++/toml.h>
 
 namespace goodput::launch {
@@ -47,16 +45,15 @@ void add_toml(const toml::node& node, const std::string& key, Settings& settings
 }  // namespace
 
 Result<Settings> toml_settings(const std::string& text, const std::string& file) {
-  const toml::parse_result parsed = toml::parse(text, file);
-  if (!parsed) {
-    const toml::parse_error& error = parsed.error();
+  try {
+    Settings settings(file);
+    add_toml(toml::parse(text, file), "", settings);
+    return settings;
+  } catch (const toml::parse_error& error) {
     const toml::source_position at = error.source().begin;
     return Error{"is not valid TOML: " + on_one_line(error.description()),
                  {.file = file, .position = Position::line(at.line, at.column)}};
   }
-  Settings settings(file);
-  add_toml(parsed.table(), "", settings);
-  return settings;
 }
 
 }  // namespace goodput::launch

@@ -24,7 +24,7 @@ Result<SynthPlan> read_synth_plan(const std::string& path, const config::Library
   plan.plan.file = path;
   plan.plan.sources = {{path, {}}};
   plan.plan.library = library;
-  GOODPUT_TRY_STATUS(config::read_file(path, config::access(plan), library));
+  GOODPUT_TRY_STATUS(config::read_file(path, config::access(plan), library, {}, &kPlanFiles));
   return plan;
 }
 

@@ -204,7 +204,7 @@ Result<TrainingPlan> read_training_plan(const std::string& path, const config::L
   plan.sources = {{path, {}}};
   plan.library = library;
   GOODPUT_TRY(plan.unused, config::read_file(path, config::access(plan), library,
-                                             config::Changes(changes, "plan", "set")));
+                                             config::Changes(changes, "plan", "set"), &kPlanFiles));
   return plan;
 }
 

@@ -17,8 +17,8 @@ Result<AnyModel> read_as(const Json& text, const std::string& path) {
 }  // namespace
 
 // Parsed once, so that a pipe will do.
-Result<AnyModel> read_any_model(const std::string& path) {
-  GOODPUT_TRY(const Json text, config::parse_file(path));
+Result<AnyModel> read_any_model(const std::string& path, const config::Library& library) {
+  GOODPUT_TRY(const Json text, config::parse_file(path, library, kModelFiles));
   return text.contains("swin") ? read_as<SwinModel>(text, path) : read_as<ModelShape>(text, path);
 }
 

@@ -13,6 +13,6 @@ namespace goodput {
 using AnyModel = std::variant<ModelShape, SwinModel>;
 
 // configs/models/*.json: a file with "swin" is a Swin transformer, all others are decoders.
-[[nodiscard]] Result<AnyModel> read_any_model(const std::string& path);
+[[nodiscard]] Result<AnyModel> read_any_model(const std::string& path, const config::Library& library = {});
 
 }  // namespace goodput

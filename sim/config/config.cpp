@@ -143,8 +143,10 @@ Result<std::optional<Tier>> read_changed(Json value, const std::string& file, co
 
 Result<std::optional<Tier>> read_whole_file(const std::string& file, const ObjectAccess& access,
                                             const Library* library, Changes& changes,
-                                            std::vector<GivenKey>* given) {
-  GOODPUT_TRY(Json value, parse_file(file, library ? library->parsed : nullptr));
+                                            std::vector<GivenKey>* given, const Kind* kind) {
+  const Library none;
+  const Library& seen = library ? *library : none;
+  GOODPUT_TRY(Json value, kind ? parse_file(file, seen, *kind) : parse_file(file, seen.parsed));
   return read_changed(std::move(value), file, access, library, changes, given);
 }
 
@@ -247,7 +249,7 @@ Value object_or_name(const ObjectAccess& access, const Kind& kind, std::vector<S
     sources.push_back(source);
     Changes changes = place.changes ? place.changes->take(place.pointer) : Changes{};
     const bool is_changed = !changes.empty();
-    auto tier = read_whole_file(source.file, access, place.library, changes, place.given);
+    auto tier = read_whole_file(source.file, access, place.library, changes, place.given, &kind);
     if (!tier) {
       Error error = std::move(tier).error();
       if (is_changed && !error.where.empty()) error.what += " (after the changes)";
@@ -272,14 +274,16 @@ Value path_or_name(std::string& value, const Kind& kind) {
 }
 
 Result<KeyNotes> read_file(const std::string& file, const ObjectAccess& access, const Library& library,
-                           Changes changes) {
-  return read_changed_file(file, access, library, changes);
+                           Changes changes, const Kind* kind) {
+  std::vector<GivenKey> given;
+  GOODPUT_TRY_STATUS(read_whole_file(file, access, &library, changes, &given, kind));
+  return key_notes(given);
 }
 
 Result<KeyNotes> read_changed_file(const std::string& file, const ObjectAccess& access,
                                    const Library& library, Changes& changes) {
   std::vector<GivenKey> given;
-  GOODPUT_TRY_STATUS(read_whole_file(file, access, &library, changes, &given));
+  GOODPUT_TRY_STATUS(read_whole_file(file, access, &library, changes, &given, nullptr));
   return key_notes(given);
 }
 

@@ -209,10 +209,12 @@ template <typename T>
 
 // ---- Whole files.
 
-// `library`: where names that it has are looked up. `changes`: made before anything is read. The result is
-// what to note about the keys of this file and of those that it names.
+// `library`: where names that it has are looked up. `changes`: made before anything is read. `kind`: what the
+// file is, if it may also be one of another program (Library::foreign). The result is what to note about the
+// keys of this file and of those that it names.
 [[nodiscard]] Result<KeyNotes> read_file(const std::string& file, const ObjectAccess& access,
-                                         const Library& library = {}, Changes changes = {});
+                                         const Library& library = {}, Changes changes = {},
+                                         const Kind* kind = nullptr);
 // The same, where parts of the file are read later: `changes` then know what they put there (Place::changes).
 [[nodiscard]] Result<KeyNotes> read_changed_file(const std::string& file, const ObjectAccess& access,
                                                  const Library& library, Changes& changes);

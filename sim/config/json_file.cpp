@@ -163,4 +163,11 @@ Result<Json> parse_file(const std::string& file, ParsedFiles* parsed) {
   return parsed == nullptr ? parse_file(file) : parsed->at(file);
 }
 
+Result<Json> parse_file(const std::string& file, const Library& library, const Kind& kind) {
+  if (library.foreign) {
+    if (auto read = library.foreign->read(file, kind, library)) return *std::move(read);
+  }
+  return parse_file(file, library.parsed);
+}
+
 }  // namespace goodput::config

@@ -8,6 +8,7 @@
 
 #include "sim/base/errors.h"
 #include "sim/base/json_fwd.h"
+#include "sim/config/library.h"
 
 namespace goodput::config {
 
@@ -35,5 +36,8 @@ class ParsedFiles {
 
 // As `parsed` has it, if that is given.
 Result<Json> parse_file(const std::string& file, ParsedFiles* parsed);
+
+// A config of this kind as the library reads it: also from a file of another program.
+Result<Json> parse_file(const std::string& file, const Library& library, const Kind& kind);
 
 }  // namespace goodput::config

@@ -21,6 +21,8 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::string_view kSuffix = ".json";
+constexpr std::string_view kFileEndings[] = {kSuffix, ".sh",  ".slurm", ".sbatch",
+                                             ".yaml", ".yml", ".toml",  ".txt"};
 
 fs::path file_of(const std::string& folder, const Kind& kind, std::string_view name) {
   return (folder == "." ? fs::path() : fs::path(folder)) / kind.folder /
@@ -80,7 +82,7 @@ bool has_alias(const Json& config, std::string_view name) {
 std::optional<std::string> find_by_alias(const Library& library, const Kind& kind, std::string_view name) {
   std::set<std::string> seen;
   for (const std::string& folder : library.folders) {
-    for (const std::string& known : names_of({{folder}, library.parsed}, kind)) {
+    for (const std::string& known : names_of({.folders = {folder}}, kind)) {
       if (!seen.insert(known).second) continue;
       std::string file = file_of(folder, kind, known).string();
       const Result<Json> parsed = parse_file(file, library.parsed);
@@ -118,7 +120,9 @@ std::set<std::string> names_of(const Library& library, const Kind& kind) {
 }
 
 bool is_name(std::string_view text) {
-  return !text.empty() && text != "-" && text.find('/') == std::string_view::npos && !text.ends_with(kSuffix);
+  const bool is_file =
+      std::ranges::any_of(kFileEndings, [&](std::string_view ending) { return text.ends_with(ending); });
+  return !text.empty() && text != "-" && text.find('/') == std::string_view::npos && !is_file;
 }
 
 Result<Source> find(const Library& library, const Kind& kind, std::string_view name) {

@@ -2,12 +2,16 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
+#include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "sim/base/errors.h"
+#include "sim/base/json_fwd.h"
 
 namespace goodput::config {
 
@@ -18,10 +22,22 @@ struct Kind {
 };
 
 class ParsedFiles;  // sim/config/json_file.h
+struct Library;
+
+// Reads files of other programs as configs of ours: a launch script as a plan. For any number of threads.
+class ForeignFiles {
+ public:
+  virtual ~ForeignFiles() = default;
+  // None: it is no file of another program. `library` is told what to note.
+  virtual std::optional<Result<Json>> read(const std::string& file, const Kind& kind,
+                                           const Library& library) = 0;
+};
 
 struct Library {
-  std::vector<std::string> folders{};  // each with models/, clusters/, plans/, ...; the first ones first
-  ParsedFiles* parsed = nullptr;       // keeps the files that are read; none: they are read every time
+  std::vector<std::string> folders{};       // each with models/, clusters/, plans/, ...; the first ones first
+  ParsedFiles* parsed = nullptr;            // keeps the files that are read; none: they are read every time
+  std::shared_ptr<ForeignFiles> foreign{};  // none: all files must be ours
+  std::function<void(const std::string& text)> note = {};  // takes notes for the user; none: they are dropped
 };
 
 // A config file that was read.
@@ -36,7 +52,7 @@ inline constexpr const char* kStdinFile = "/dev/stdin";
 // What relative paths in the config `file` are seen from: its folder; for stdin, the current one.
 [[nodiscard]] std::filesystem::path folder_of(const std::string& file);
 
-// Has the form of a name: no "/", no ".json" at its end, not "-".
+// Has the form of a name: no "/", no ending of a file (".json", ".sh", ".yaml", ".toml", ...), not "-".
 [[nodiscard]] bool is_name(std::string_view text);
 
 // All names that the library has: of files, not of folders or pipes, that do not begin with a dot.

@@ -82,7 +82,7 @@ class CheckpointCommand final : public Command {
     GOODPUT_TRY(const config::Library library, config_library(context));
     GOODPUT_TRY(model_path_, config_file(model_path_, kModelFiles, library, context));
     GOODPUT_TRY_STATUS(check_file_roles({model_path_}, {}, context));
-    GOODPUT_TRY(const AnyModel shape, read_any_model(model_path_));
+    GOODPUT_TRY(const AnyModel shape, read_any_model(model_path_, library));
     Result<CheckpointModel> table = checkpoint_model(shape);
     if (!table) return std::move(table).error().in_file(model_path_);
     GOODPUT_TRY(const PartialCheckpoint checkpoint, partial_checkpoint(*table));

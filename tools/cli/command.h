@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "sim/base/errors.h"
+#include "sim/config/library.h"
 #include "tools/cli/command_help.h"
 #include "tools/cli/options.h"
 
@@ -78,6 +79,8 @@ struct CommandContext {
   Environment environment = {};               // none: nothing is set
   std::function<CommandHelp()> program = {};  // what the whole command line can say
   RunProgram run_program = {};                // this program again, within this process
+  std::shared_ptr<config::ForeignFiles> foreign_files =
+      {};  // launch scripts as plans; none: they are not read
 
   // Of the environment.
   [[nodiscard]] std::string variable(const std::string& name) const {

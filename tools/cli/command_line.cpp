@@ -383,16 +383,18 @@ std::string flag_of(std::string_view key) {
 
 ExitCode run_command_line(std::span<const CommandInfo> commands, const std::vector<std::string>& arguments,
                           std::ostream& out, std::ostream& err, Terminal terminal,
-                          const Environment& environment) {
+                          const Environment& environment,
+                          std::shared_ptr<config::ForeignFiles> foreign_files) {
   CommandLine line;
   line.options.jobs = default_jobs();
   declare_commands(line, commands);
   const auto program = [&line] { return describe_command(line.app, line.declared); };
-  const auto run_program = [commands, environment](const std::vector<std::string>& again,
-                                                   std::ostream& again_out, std::ostream& again_err) {
-    return run_command_line(commands, again, again_out, again_err, {}, environment);
+  const auto run_program = [commands, environment, foreign_files](const std::vector<std::string>& again,
+                                                                  std::ostream& again_out,
+                                                                  std::ostream& again_err) {
+    return run_command_line(commands, again, again_out, again_err, {}, environment, foreign_files);
   };
-  CommandContext context{{}, out, err, terminal, environment, program, run_program};
+  CommandContext context{{}, out, err, terminal, environment, program, run_program, foreign_files};
   const std::optional<ExitCode> done = parse(line, arguments, context);
   Result<ExitCode> code = done ? Result<ExitCode>(*done) : run_chosen(line, arguments, context);
   if (code && !out.flush()) code = Error{"cannot write to stdout"};

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <iosfwd>
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
@@ -19,6 +20,7 @@ namespace goodput {
 [[nodiscard]] ExitCode run_command_line(std::span<const CommandInfo> commands,
                                         const std::vector<std::string>& arguments, std::ostream& out,
                                         std::ostream& err, Terminal terminal = {},
-                                        const Environment& environment = {});
+                                        const Environment& environment = {},
+                                        std::shared_ptr<config::ForeignFiles> foreign_files = {});
 
 }  // namespace goodput

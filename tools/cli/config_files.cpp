@@ -63,6 +63,8 @@ std::string meant_name(const std::string& path, const config::Kind& kind, const 
 
 Result<config::Library> config_library(const CommandContext& context) {
   config::Library library;
+  library.foreign = context.foreign_files;
+  library.note = [&context](const std::string& text) { context.note(text); };
   for (const std::string& folder : context.options.configs) {
     GOODPUT_TRY_STATUS(check_folder("--configs", folder));
     library.folders.push_back(folder);

@@ -64,7 +64,7 @@ Result<StateBytes> bytes_of_model(const LossOptions& options, std::int32_t exper
               within("--bytes-per-param", options.bytes_per_parameter.value_or(kAdamBytes), 1, 64));
   GOODPUT_TRY(const config::Library library, config_library(context));
   GOODPUT_TRY(const std::string path, config_file(options.model, kModelFiles, library, context));
-  GOODPUT_TRY(const AnyModel shape, read_any_model(path));
+  GOODPUT_TRY(const AnyModel shape, read_any_model(path, library));
   const Result<CheckpointModel> model = checkpoint_model(shape);
   if (!model) return model.error().in_file(path);
   if (model->experts != experts) {
