@@ -65,8 +65,8 @@ constexpr SizeKey kSizes[] = {
 };
 
 // Keys that change what a model computes and that no architecture above has by default.
-constexpr std::string_view kOddKeys[] = {"sliding_window", "attention_chunk_size",
-                                             "num_experts_per_token", "index_topk"};
+constexpr std::string_view kOddKeys[] = {"sliding_window", "attention_chunk_size", "num_experts_per_token",
+                                         "index_topk"};
 
 class ConfigReader {
  public:

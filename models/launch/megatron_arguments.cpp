@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "models/launch/shell_lexer.h"
 #include "models/launch/shell_script.h"
 #include "models/launch/structured_text.h"
 #include "sim/base/text.h"
@@ -24,17 +25,19 @@ std::string key_of(std::string_view argument) {
   return key;
 }
 
-// Words of all commands, with what is quoted as a whole command line ("bash -c '...'", eval) cut up too.
+// Of a command, up to a pipe or a redirection; a word that is a whole command line is cut up.
 ShellCommand all_words(const ShellCommand& command) {
+  constexpr std::string_view kEnds[] = {"|", "|&", ">", ">>", "&>", ">&", "2>", "2>&1", "<"};
   ShellCommand words;
   for (const ShellText& word : command) {
     const bool is_command_line =
         word.text.find(" --") != std::string::npos || word.text.find("\n--") != std::string::npos;
-    if (!is_command_line) {
+    if (is_command_line) {
+      for (ShellText& part : shell_words(word)) words.push_back(std::move(part));
+    } else {
+      if (std::ranges::find(kEnds, word.text) != std::end(kEnds)) break;
       words.push_back(word);
-      continue;
     }
-    for (ShellText& part : shell_words(word)) words.push_back(std::move(part));
   }
   return words;
 }
@@ -73,6 +76,10 @@ Result<ShellCommand> training_command(const ShellScript& script, const std::stri
   }
   if (found) return *std::move(found);
   if (has_telling_argument(of_argument_file)) return of_argument_file;
+  // A variable that another script runs with.
+  for (const ShellText& value : script.variables) {
+    if (ShellCommand words = all_words({value}); has_telling_argument(words)) return words;
+  }
   return Error{"no command passes arguments of Megatron-LM, such as the number of layers", {.file = file}};
 }
 

@@ -1,6 +1,7 @@
 #include "models/launch/shell_arithmetic.h"
 
 #include <cctype>
+#include <iterator>
 #include <limits>
 
 #include "sim/base/text.h"
@@ -16,9 +17,9 @@ class Arithmetic {
       : text_(text), value_of_(value_of) {}
 
   Number result() {
-    const Number sum = add();
+    const Number value = choice();
     skip_blanks();
-    return at_ == text_.size() ? sum : std::nullopt;
+    return at_ == text_.size() ? value : std::nullopt;
   }
 
  private:
@@ -30,6 +31,46 @@ class Arithmetic {
     if (at_ >= text_.size() || text_[at_] != wanted) return false;
     ++at_;
     return true;
+  }
+
+  // The longer operators of a level come first.
+  template <std::size_t kSize>
+  std::size_t take_one_of(const std::string_view (&operators)[kSize]) {
+    skip_blanks();
+    for (std::size_t i = 0; i < kSize; ++i) {
+      if (!text_.substr(at_).starts_with(operators[i])) continue;
+      at_ += operators[i].size();
+      return i;
+    }
+    return kSize;
+  }
+
+  Number choice() {
+    const Number condition = compare();
+    if (!take('?')) return condition;
+    const Number yes = choice();
+    if (!take(':')) return std::nullopt;
+    const Number no = choice();
+    return condition ? (*condition != 0 ? yes : no) : std::nullopt;
+  }
+
+  Number compare() {
+    constexpr std::string_view kOperators[] = {"==", "!=", "<=", ">=", "&&", "||", "<", ">"};
+    Number left = add();
+    while (true) {
+      const std::size_t op = take_one_of(kOperators);
+      if (op == std::size(kOperators)) return left;
+      const Number right = add();
+      if (!left || !right) return std::nullopt;
+      const bool results[] = {*left == *right,
+                              *left != *right,
+                              *left <= *right,
+                              *left >= *right,
+                              *left != 0 && *right != 0,
+                              *left != 0 || *right != 0,
+                              *left<*right, *left> * right};
+      left = results[op] ? 1 : 0;
+    }
   }
 
   Number add() {
@@ -73,7 +114,7 @@ class Arithmetic {
       value = unary();
       if (value && *value != std::numeric_limits<std::int64_t>::min()) value = -*value;
     } else if (take('(')) {
-      value = add();
+      value = choice();
       if (!take(')')) value = std::nullopt;
     } else {
       value = operand();

@@ -1,4 +1,4 @@
-// The arithmetic of $((...)): whole numbers, names, + - * / % and parentheses.
+// The arithmetic of $((...)): whole numbers, names, + - * / %, comparisons, ?: and parentheses.
 #pragma once
 
 #include <cstdint>

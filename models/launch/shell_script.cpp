@@ -4,381 +4,239 @@
 #include <fnmatch.h>
 
 #include <algorithm>
-#include <cctype>
 #include <optional>
-#include <string_view>
 #include <utility>
 
 #include "models/launch/settings.h"
-#include "models/launch/shell_arithmetic.h"
+#include "models/launch/shell_lexer.h"
+#include "models/launch/shell_variables.h"
 #include "sim/base/text.h"
 
 namespace goodput::launch {
 namespace {
 
-constexpr std::size_t kLargestExpansion = std::size_t{1} << 20;
+constexpr int kDeepestScripts = 6;  // bash -c in bash -c
 
-bool is_name_char(char c) {
-  return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_';
-}
-bool is_blank(char c) {
-  return c == ' ' || c == '\t' || c == '\n' || c == '\r';
-}
+// Whether a condition holds; none: it is not known.
+using Truth = std::optional<bool>;
 
-ShellText plain(std::string_view text, std::uint32_t line) {
-  return {std::string(text), std::vector<std::uint32_t>(text.size(), line)};
+Truth both(Truth a, Truth b) {
+  if ((a && !*a) || (b && !*b)) return false;
+  return a && b ? Truth(true) : std::nullopt;
 }
-ShellText unset(std::string_view name, std::uint32_t line) {
-  return plain(fmt::format("{}{}{}", kUnsetBegin, name, kUnsetEnd), line);
+Truth either(Truth a, Truth b) {
+  if ((a && *a) || (b && *b)) return true;
+  return a && b ? Truth(false) : std::nullopt;
 }
-bool is_known(std::string_view text) {
-  return text.find(kUnsetBegin) == std::string_view::npos;
-}
-
-// A variable: one text, or the elements of an array.
-using ShellValue = std::vector<ShellText>;
-
-// A word as it is written, and the line that it begins on.
-struct RawWord {
-  std::string text{};
-  std::vector<std::uint32_t> lines{};
-};
-
-// What becomes of the commands in a branch.
-enum class Branch { kTaken, kNotTaken, kUnknown };
 
 struct OpenBlock {
-  std::string closing;  // fi, esac, done
-  Branch branch = Branch::kTaken;
-  bool was_taken = false;  // an earlier branch of the same if or case
-  bool was_unknown = false;
-  ShellText subject{};      // of a case
-  bool in_pattern = false;  // of a case: the next word is a pattern
+  std::string closing{};  // fi, esac, done
+  Truth taken = true;     // the commands of its current branch run
+  Truth earlier = false;  // an earlier branch of the same if or case ran
+  ShellText subject{};    // of a case
+  bool in_pattern = false;
+  bool in_condition = false;
 };
 
-class Interpreter {
+class ScriptReader {
  public:
-  Interpreter(const std::string& text, const std::string& file,
-              const std::map<std::string, std::string>& environment)
-      : text_(text), file_(file) {
-    for (const auto& [name, value] : environment) variables_[name] = {plain(value, 0)};
+  ScriptReader(std::string file, const std::map<std::string, std::string>& environment)
+      : file_(std::move(file)), variables_(environment) {}
+
+  Status run(const ShellText& text, const ShellCommand& prefix = {}) {
+    if (++depth_ > kDeepestScripts) return Ok{};
+    ShellLexer lexer(text, file_);
+    std::size_t seen_batch_lines = 0;
+    while (true) {
+      const bool in_pattern = !blocks_.empty() && blocks_.back().in_pattern;
+      GOODPUT_TRY(std::optional<RawCommand> command, lexer.next(in_pattern));
+      for (; seen_batch_lines < lexer.batch_lines().size(); ++seen_batch_lines)
+        read_batch_line(lexer.batch_lines()[seen_batch_lines]);
+      if (!command) break;
+      if (in_pattern)
+        match_pattern(command->words);
+      else
+        GOODPUT_TRY_STATUS(run(*command, prefix));
+      if (command->end == ShellEnd::kCase && !blocks_.empty() && blocks_.back().closing == "esac")
+        blocks_.back().in_pattern = true;
+      if (variables_.is_too_large())
+        return Error{"its variables grow beyond 4 MiB; give the arguments directly", {.file = file_}};
+    }
+    --depth_;
+    return Ok{};
   }
 
-  Result<ShellScript> run() {
-    while (at_ < text_.size()) {
-      GOODPUT_TRY_STATUS(read_command());
-      if (size_ > kLargestExpansion)
-        return Error{"its variables expand to more than 1 MiB; give the arguments directly", {.file = file_}};
-    }
+  ShellScript take() && {
+    script_.variables = variables_.values_with("--");
     return std::move(script_);
   }
 
  private:
-  [[nodiscard]] char peek(std::size_t ahead = 0) const {
-    return at_ + ahead < text_.size() ? text_[at_ + ahead] : '\0';
-  }
-  char next() {
-    const char c = text_[at_++];
-    if (c == '\n') ++line_;
-    return c;
-  }
-  [[nodiscard]] Error unfinished(std::string_view what, std::uint32_t line) const {
-    return {fmt::format("{} is not closed", what), {.file = file_, .position = Position::line(line)}};
-  }
+  // ---- #SBATCH
 
-  void read_comment() {
-    const std::size_t end = std::min(text_.find('\n', at_), text_.size());
-    std::string_view comment(text_.data() + at_, end - at_);
-    at_ = end;
-    if (!comment.starts_with("#SBATCH")) return;
-    const ShellCommand words = shell_words(plain(comment.substr(7), line_));
+  void read_batch_line(const ShellText& line) {
+    const std::vector<ShellText> words = shell_words(line);
     for (std::size_t i = 0; i < words.size(); ++i) {
       std::string option = words[i].text;
-      if (option.empty() || option[0] != '-' || option == "-") continue;
+      if (option.size() < 2 || option[0] != '-') continue;
       const std::size_t equals = option.find('=');
       const bool has_next = i + 1 < words.size() && !words[i + 1].text.starts_with('-');
       const std::string value = equals != std::string::npos ? option.substr(equals + 1)
                                 : has_next                  ? words[i + 1].text
                                                             : "";
       option.resize(std::min(equals, option.size()));
-      option.erase(0, option.find_first_not_of('-'));
+      option.erase(0, std::min(option.find_first_not_of('-'), option.size()));
       script_.batch_options[option] = value;
     }
-    set_from_batch("nodes", "N", {"SLURM_NNODES", "SLURM_JOB_NUM_NODES"});
-    set_from_batch("ntasks-per-node", "ntasks-per-node", {"SLURM_NTASKS_PER_NODE"});
-    set_from_batch("gpus-per-node", "gpus-per-node", {"SLURM_GPUS_PER_NODE", "SLURM_GPUS_ON_NODE"});
-    set_from_batch("ntasks", "n", {"SLURM_NTASKS", "SLURM_NPROCS"});
+    set_from_batch({"nodes", "N"}, {"SLURM_NNODES", "SLURM_JOB_NUM_NODES"}, line.line());
+    set_from_batch({"ntasks-per-node"}, {"SLURM_NTASKS_PER_NODE"}, line.line());
+    set_from_batch({"gpus-per-node"}, {"SLURM_GPUS_PER_NODE", "SLURM_GPUS_ON_NODE"}, line.line());
+    set_from_batch({"ntasks", "n"}, {"SLURM_NTASKS", "SLURM_NPROCS"}, line.line());
+    set_from_batch({"cpus-per-task", "c"}, {"SLURM_CPUS_PER_TASK"}, line.line());
   }
 
-  void set_from_batch(const char* option, const char* short_option,
-                      std::initializer_list<const char*> names) {
-    auto found = script_.batch_options.find(option);
-    if (found == script_.batch_options.end()) found = script_.batch_options.find(short_option);
-    if (found == script_.batch_options.end()) return;
-    for (const char* name : names) variables_.emplace(name, ShellValue{plain(found->second, line_)});
-  }
-
-  // Words up to the end of the command, then runs it.
-  Status read_command() {
-    std::vector<RawWord> words;
-    while (at_ < text_.size()) {
-      const char c = peek();
-      if (c == '#') {
-        read_comment();
-      } else if (c == '\\' && peek(1) == '\n') {
-        next(), next();
-      } else if (c == '\\' && peek(1) == '\r' && peek(2) == '\n') {
-        next(), next(), next();
-      } else if (c == '\n') {
-        next();
-        skip_here_documents();
-        if (ends_command(words)) break;
-      } else if (is_blank(c)) {
-        next();
-      } else if (c == ';' && peek(1) == ';') {
-        next(), next();
-        GOODPUT_TRY_STATUS(run(std::exchange(words, {})));
-        next_pattern();
-      } else if (c == '&' && peek(1) == '>') {
-        next();
-      } else if (c == '|' && in_pattern()) {
-        next();
-      } else if (c == ';' || c == '&' || c == '|' || (c == ')' && !in_pattern())) {
-        next();
-        if (ends_command(words)) break;
-      } else if (c == '(' && words.empty()) {
-        next();  // a subshell
-      } else if (c == '<' && peek(1) == '<' && peek(2) != '<') {
-        read_here_document_mark();
-      } else {
-        GOODPUT_TRY(RawWord word, read_word());
-        words.push_back(std::move(word));
-        if (words.size() == 1 && is_keyword(words[0].text)) break;
-        if (in_pattern() && words.back().text.ends_with(')')) break;
-        if (words.size() == 3 && words[0].text == "case" && words[2].text == "in") break;
-      }
-    }
-    return run(std::move(words));
-  }
-
-  // `while`, `if` and the like begin a command of their own behind them.
-  static bool is_keyword(std::string_view word) {
-    static constexpr std::string_view kKeywords[] = {"then", "else", "do", "fi", "done",
-                                                     "esac", "{",    "}",  "!"};
-    return std::ranges::find(kKeywords, word) != std::end(kKeywords);
-  }
-  static bool ends_command(const std::vector<RawWord>& words) { return !words.empty(); }
-
-  void read_here_document_mark() {
-    next(), next();
-    if (peek() == '-') next();
-    while (peek() == ' ') next();
-    std::string mark;
-    while (at_ < text_.size() && !is_blank(peek()) && peek() != ';' && peek() != '>') mark += next();
-    std::erase_if(mark, [](char c) { return c == '\'' || c == '"' || c == '\\'; });
-    here_marks_.push_back(mark);
-  }
-
-  void skip_here_documents() {
-    for (const std::string& mark : std::exchange(here_marks_, {})) {
-      while (at_ < text_.size()) {
-        const std::size_t end = std::min(text_.find('\n', at_), text_.size());
-        std::string_view body(text_.data() + at_, end - at_);
-        at_ = std::min(end + 1, text_.size());
-        ++line_;
-        while (!body.empty() && is_blank(body.front())) body.remove_prefix(1);
-        while (!body.empty() && is_blank(body.back())) body.remove_suffix(1);
-        if (body == mark) break;
-      }
+  void set_from_batch(std::initializer_list<const char*> options, std::initializer_list<const char*> names,
+                      std::uint32_t line) {
+    for (const char* option : options) {
+      const auto found = script_.batch_options.find(option);
+      if (found == script_.batch_options.end()) continue;
+      for (const char* name : names) variables_.set_default(name, shell_text(found->second, line));
     }
   }
 
-  // As written, with its quotation marks.
-  Result<RawWord> read_word() {
-    RawWord word;
-    const auto take = [&] {
-      word.lines.push_back(line_);
-      word.text += next();
-    };
-    while (at_ < text_.size()) {
-      const char c = peek();
-      if (c == '\\' && at_ + 1 < text_.size()) {
-        if (peek(1) == '\n') {
-          next(), next();
-          continue;
-        }
-        take(), take();
-      } else if (c == '\'' || c == '"' || c == '`') {
-        const std::uint32_t begin = line_;
-        take();
-        while (at_ < text_.size() && peek() != c) {
-          if (peek() == '\\' && c != '\'' && at_ + 1 < text_.size()) take();
-          take();
-        }
-        if (at_ >= text_.size()) return unfinished(c == '\'' ? "'" : std::string(1, c), begin);
-        take();
-      } else if (c == '$' && (peek(1) == '(' || peek(1) == '{')) {
-        take();
-        GOODPUT_TRY_STATUS(take_brackets(take));
-      } else if (c == '(' && (word.text.ends_with('=') || word.text.ends_with("$"))) {
-        GOODPUT_TRY_STATUS(take_brackets(take));
-      } else if (c == ')' && in_pattern()) {
-        take();
-        break;
-      } else if (c == '&' && word.text.ends_with('>')) {
-        take();
-      } else if (is_blank(c) || c == ';' || c == '&' || c == '|' || c == ')' || c == '(') {
-        if (c == '(') {
-          take();  // name() of a function
-          if (peek() == ')') take();
-        }
-        break;
-      } else {
-        take();
-      }
-    }
-    return word;
-  }
+  // ---- Branches.
 
-  template <typename Take>
-  Status take_brackets(const Take& take) {
-    const std::uint32_t begin = line_;
-    const char open = peek();
-    int depth = 0;
-    char quote = '\0';
-    while (at_ < text_.size()) {
-      const char c = peek();
-      if (quote != '\0') {
-        if (c == quote) quote = '\0';
-      } else if (c == '#' && open == '(' && at_ > 0 && is_blank(text_[at_ - 1])) {
-        read_comment();
-        continue;
-      } else if (c == '\'' || c == '"') {
-        quote = c;
-      } else if (c == '(' || c == '{') {
-        ++depth;
-      } else if (c == ')' || c == '}') {
-        --depth;
-      }
-      if (c == '\\' && at_ + 1 < text_.size() && quote != '\'') take();
-      take();
-      if (depth == 0) return Ok{};
-    }
-    return unfinished(std::string(1, open), begin);
-  }
-
-  // ---- Running commands.
-
-  [[nodiscard]] bool in_pattern() const { return !blocks_.empty() && blocks_.back().in_pattern; }
-  void next_pattern() {
-    if (!blocks_.empty() && blocks_.back().closing == "esac") blocks_.back().in_pattern = true;
-  }
-  [[nodiscard]] Branch branch() const {
-    Branch result = Branch::kTaken;
-    for (const OpenBlock& block : blocks_) {
-      if (block.branch == Branch::kNotTaken) return Branch::kNotTaken;
-      if (block.branch == Branch::kUnknown) result = Branch::kUnknown;
-    }
+  [[nodiscard]] Truth runs() const {
+    Truth result = true;
+    for (const OpenBlock& block : blocks_) result = both(result, block.taken);
     return result;
   }
+  [[nodiscard]] bool is_in_condition() const { return !blocks_.empty() && blocks_.back().in_condition; }
 
-  Status run(std::vector<RawWord> words) {
-    if (words.empty()) return Ok{};
-    if (in_pattern()) return match_pattern(words);
-    const std::string& first = words[0].text;
-    if (first == "if" || first == "while" || first == "until") {
-      blocks_.push_back({.closing = first == "if" ? "fi" : "done"});
-      words.erase(words.begin());
-      enter(first == "if" ? condition(words) : Branch::kUnknown);
-    } else if (first == "elif") {
-      words.erase(words.begin());
-      enter(condition(words));
-    } else if (first == "else") {
-      enter(Branch::kTaken);
-    } else if (first == "for" || first == "select") {
-      blocks_.push_back({.closing = "done", .branch = Branch::kUnknown});
-    } else if (first == "case") {
-      open_case(words);
-    } else if (first == "fi" || first == "done" || first == "esac") {
-      if (!blocks_.empty() && blocks_.back().closing == first) blocks_.pop_back();
-    } else if (!is_keyword(first) && branch() != Branch::kNotTaken) {
-      run_simple(words);
-    }
-    return Ok{};
-  }
-
-  // The next branch of the innermost if.
-  void enter(Branch condition) {
-    if (blocks_.empty()) return;
+  // The next branch of the innermost if or case.
+  void enter(Truth condition) {
     OpenBlock& block = blocks_.back();
-    if (block.was_taken)
-      block.branch = Branch::kNotTaken;
-    else if (block.was_unknown && condition != Branch::kNotTaken)
-      block.branch = Branch::kUnknown;
-    else
-      block.branch = condition;
-    block.was_taken |= condition == Branch::kTaken;
-    block.was_unknown |= condition == Branch::kUnknown;
+    const Truth not_earlier = block.earlier ? Truth(!*block.earlier) : std::nullopt;
+    block.taken = both(not_earlier, condition);
+    block.earlier = either(block.earlier, condition);
+    block.in_condition = false;
   }
 
-  void open_case(const std::vector<RawWord>& words) {
-    OpenBlock block{.closing = "esac", .branch = Branch::kNotTaken};
-    if (words.size() > 1) {
-      for (const ShellText& part : expand(words[1])) block.subject.append(part);
+  // Keywords; false: an ordinary command.
+  bool run_keyword(const RawCommand& command) {
+    const std::string& word = command.words[0].text;
+    const bool is_if = word == "if";
+    if (is_if || word == "while" || word == "until") {
+      blocks_.push_back(
+          {.closing = is_if ? "fi" : "done", .taken = true, .earlier = false, .in_condition = true});
+      status_ = true;
+      before_ = ShellEnd::kLine;
+    } else if (word == "elif" && !blocks_.empty()) {
+      blocks_.back().taken = true;  // while its condition is read
+      blocks_.back().in_condition = true;
+      before_ = ShellEnd::kLine;
+    } else if (word == "then" && is_in_condition()) {
+      enter(status_);
+    } else if (word == "do" && is_in_condition()) {
+      enter(std::nullopt);
+    } else if (word == "else" && !blocks_.empty()) {
+      enter(true);
+    } else if (word == "for" || word == "select") {
+      blocks_.push_back({.closing = "done", .taken = std::nullopt});
+    } else if (word == "case" && command.words.size() > 1) {
+      OpenBlock block{.closing = "esac", .taken = false, .earlier = false, .in_pattern = true};
+      block.subject = shell_text(variables_.text_of(command.words[1]), command.words[1].line());
+      blocks_.push_back(std::move(block));
+    } else if (word == "fi" || word == "done" || word == "esac") {
+      if (!blocks_.empty() && blocks_.back().closing == word) blocks_.pop_back();
+      before_ = ShellEnd::kLine;
+      status_ = true;
+    } else if (word == "!") {
+      is_negated_ = !is_negated_;
+    } else {
+      return word == "then" || word == "do" || word == "else" || word == "{" || word == "}";
     }
-    block.in_pattern = true;
-    blocks_.push_back(std::move(block));
+    return true;
   }
 
-  Status match_pattern(const std::vector<RawWord>& words) {
-    OpenBlock& block = blocks_.back();
+  void match_pattern(const std::vector<ShellText>& words) {
+    if (words.empty()) return;
     if (words[0].text == "esac") {
       blocks_.pop_back();
-      return Ok{};
+      return;
     }
-    Branch result = Branch::kNotTaken;
-    for (const RawWord& word : words) {
+    OpenBlock& block = blocks_.back();
+    Truth result = false;
+    for (const ShellText& word : words) {
       std::string pattern = word.text;
       if (pattern.ends_with(')')) pattern.pop_back();
       std::erase_if(pattern, [](char c) { return c == '\'' || c == '"' || c == '('; });
-      if (!is_known(block.subject.text))
-        result = Branch::kUnknown;
-      else if (fnmatch(pattern.c_str(), block.subject.text.c_str(), 0) == 0)
-        result = Branch::kTaken;
+      const bool matches = fnmatch(pattern.c_str(), block.subject.text.c_str(), 0) == 0;
+      result = either(result, is_known(block.subject.text) || pattern == "*" ? Truth(matches) : std::nullopt);
     }
-    if (words.back().text.ends_with(')')) block.in_pattern = false;
+    block.in_pattern = false;
     enter(result);
+  }
+
+  // ---- Commands.
+
+  Status run(const RawCommand& command, const ShellCommand& prefix) {
+    if (command.words.empty() || run_keyword(command)) return Ok{};
+    // A || B: B runs if A fails.
+    const Truth wanted = before_ == ShellEnd::kAnd  ? status_
+                         : before_ == ShellEnd::kOr ? (status_ ? Truth(!*status_) : std::nullopt)
+                                                    : Truth(true);
+    const Truth here = both(runs(), wanted);
+    const bool negated = std::exchange(is_negated_, false);
+    Truth result = true;
+    if (!here || *here) {
+      result = condition(command.words);
+      if (!is_condition(command.words[0].text))
+        GOODPUT_TRY_STATUS(run_simple(command, here.value_or(false), prefix));
+    }
+    if (negated && result) result = !*result;
+    if (before_ == ShellEnd::kAnd)
+      status_ = both(status_, result);
+    else if (before_ == ShellEnd::kOr)
+      status_ = either(status_, result);
+    else
+      status_ = result;
+    before_ = command.end == ShellEnd::kPipe ? ShellEnd::kLine : command.end;
     return Ok{};
   }
 
-  // [ A = B ], [[ -z A ]], (( A > B )) is not understood.
-  Branch condition(const std::vector<RawWord>& raw) {
-    std::vector<std::string> words;
-    for (const RawWord& word : raw) {
-      std::string joined;
-      for (const ShellText& part : expand(word)) joined += part.text;
-      words.push_back(std::move(joined));
-    }
-    bool negated = false;
-    if (words.size() < 3 || (words[0] != "[" && words[0] != "[[" && words[0] != "test"))
-      return Branch::kUnknown;
-    words.erase(words.begin());
-    if (words.back() == "]" || words.back() == "]]") words.pop_back();
-    if (!words.empty() && words[0] == "!") {
-      negated = true;
-      words.erase(words.begin());
-    }
-    const std::optional<bool> result = test(words);
-    if (!result) return Branch::kUnknown;
-    return *result != negated ? Branch::kTaken : Branch::kNotTaken;
+  static bool is_condition(const std::string& word) {
+    return word == "[" || word == "[[" || word == "test" || word.starts_with("((");
   }
 
-  static std::optional<bool> test(const std::vector<std::string>& words) {
+  // [ A = B ], [[ -z A ]], (( A > B )). Commands are taken to succeed.
+  Truth condition(const std::vector<ShellText>& words) {
+    const std::string& first = words[0].text;
+    if (!is_condition(first)) return true;
+    if (first.starts_with("((")) {
+      const std::string inside = first.substr(2, first.size() < 4 ? 0 : first.size() - 4);
+      const auto value = variables_.arithmetic(inside);
+      return value ? Truth(*value != 0) : std::nullopt;
+    }
+    std::vector<std::string> texts;
+    for (std::size_t i = 1; i < words.size(); ++i) texts.push_back(variables_.text_of(words[i]));
+    if (!texts.empty() && (texts.back() == "]" || texts.back() == "]]")) texts.pop_back();
+    bool negated = false;
+    if (!texts.empty() && texts[0] == "!") {
+      negated = true;
+      texts.erase(texts.begin());
+    }
+    const Truth result = test(texts);
+    return result ? Truth(*result != negated) : std::nullopt;
+  }
+
+  static Truth test(const std::vector<std::string>& words) {
     if (words.size() == 2 && (words[0] == "-z" || words[0] == "-n")) {
       const bool is_empty =
           words[1].empty() || (words[1].front() == kUnsetBegin && words[1].back() == kUnsetEnd);
       return is_empty == (words[0] == "-z");
     }
+    if (words.size() == 1 && words[0] == "-z") return true;  // [ -z $UNSET ]
     if (words.size() != 3 || !is_known(words[0]) || !is_known(words[2])) return std::nullopt;
     const std::string& op = words[1];
     if (op == "=" || op == "==") return fnmatch(words[2].c_str(), words[0].c_str(), 0) == 0;
@@ -395,283 +253,99 @@ class Interpreter {
     return std::nullopt;
   }
 
-  void run_simple(const std::vector<RawWord>& words) {
+  Status run_simple(const RawCommand& raw, bool is_certain, const ShellCommand& prefix) {
     std::size_t first = 0;
-    if (words[0].text == "export" || words[0].text == "local" || words[0].text == "readonly" ||
-        words[0].text == "declare" || words[0].text == "typeset")
-      first = 1;
-    std::size_t assigned = first;
-    while (assigned < words.size() && assign(words[assigned])) ++assigned;
-    if (first == 1 || assigned == words.size()) return;
-    ShellCommand command;
-    for (std::size_t i = assigned; i < words.size(); ++i) {
-      for (ShellText& word : expand(words[i])) {
-        size_ += word.text.size();
-        command.push_back(std::move(word));
-      }
+    const std::string& name = raw.words[0].text;
+    const bool declares =
+        name == "export" || name == "local" || name == "readonly" || name == "declare" || name == "typeset";
+    if (declares) first = 1;
+    std::size_t next = first;
+    while (next < raw.words.size() && variables_.assign(raw.words[next], is_certain)) ++next;
+    if (declares || next == raw.words.size()) return Ok{};
+    ShellCommand command = prefix;
+    for (std::size_t i = next; i < raw.words.size(); ++i) {
+      for (ShellText& word : variables_.expand(raw.words[i])) command.push_back(std::move(word));
+    }
+    if (command.empty()) return Ok{};
+    const std::string& program = command[prefix.size() < command.size() ? prefix.size() : 0].text;
+    for (const ShellText& document : raw.here_documents) {
+      if (program == "sbatch" || program == "bash" || program == "sh" || program == "ssh")
+        GOODPUT_TRY_STATUS(run(joined_expansion(document)));
+    }
+    if (program == "eval") return run(joined_words(command, prefix.size() + 1), prefix);
+    for (std::size_t i = 0; i + 1 < command.size(); ++i) {
+      const std::string& word = command[i].text;
+      const bool is_shell =
+          word == "bash" || word == "sh" || word.ends_with("/bash") || word.ends_with("/sh");
+      if (!is_shell) continue;
+      std::size_t option = i + 1;
+      while (option < command.size() && command[option].text.starts_with('-') &&
+             !command[option].text.ends_with('c'))
+        ++option;
+      if (option + 1 >= command.size() || !command[option].text.starts_with('-')) continue;
+      const ShellText inner = command[option + 1];
+      command.resize(i);
+      return run(inner, command);
     }
     script_.commands.push_back(std::move(command));
+    return Ok{};
   }
 
-  // NAME=VALUE, NAME+=VALUE, NAME=(...). What a branch that may not be taken sets is not known.
-  bool assign(const RawWord& word) {
-    std::size_t equals = 0;
-    while (equals < word.text.size() && is_name_char(word.text[equals])) ++equals;
-    if (equals == 0 || std::isdigit(static_cast<unsigned char>(word.text[0])) != 0) return false;
-    const std::string name = word.text.substr(0, equals);
-    const bool appends = word.text.compare(equals, 2, "+=") == 0;
-    if (!appends && word.text.compare(equals, 1, "=") != 0) return false;
-    const std::size_t begin = equals + (appends ? 2 : 1);
-    RawWord right{word.text.substr(begin),
-                  {word.lines.begin() + static_cast<std::ptrdiff_t>(begin), word.lines.end()}};
-    const std::uint32_t line = word.lines.front();
-    ShellValue value;
-    const bool is_array = right.text.starts_with('(') && right.text.ends_with(')');
-    if (branch() == Branch::kUnknown) {
-      value = {unset(name, line)};
-    } else if (is_array) {
-      value = array_of(right);
-    } else {
-      ShellText whole;
-      for (const ShellText& part : expand(right, true)) whole.append(part);
-      value = {std::move(whole)};
+  static ShellText joined_words(const ShellCommand& command, std::size_t begin) {
+    ShellText text;
+    for (std::size_t i = begin; i < command.size(); ++i) {
+      text.append(command[i]);
+      text.append(' ', command[i].line());
     }
-    ShellValue& variable = variables_[name];
-    if (!appends || variable.empty())
-      variable = std::move(value);
-    else if (is_array)
-      variable.insert(variable.end(), value.begin(), value.end());
-    else
-      for (const ShellText& part : value) variable.back().append(part);
-    for (const ShellText& part : variable) size_ += part.text.size();
-    return true;
+    return text;
   }
 
-  ShellValue array_of(const RawWord& brackets) {
-    ShellValue elements;
-    Interpreter inside(brackets.text.substr(1, brackets.text.size() - 2), file_, {});
-    while (inside.at_ < inside.text_.size()) {
-      const char c = inside.peek();
-      if (is_blank(c) || (c == '\\' && (inside.peek(1) == '\n' || inside.peek(1) == '\r'))) {
-        inside.next();
-        if (c == '\\') inside.next();
-        continue;
+  // A here document with its variables replaced; quotation marks stay.
+  ShellText joined_expansion(const ShellText& document) {
+    ShellText result;
+    std::size_t begin = 0;
+    while (begin < document.text.size()) {
+      const std::size_t dollar = std::min(document.text.find('$', begin), document.text.size());
+      result.append(document.part(begin, dollar - begin));
+      std::size_t end = dollar + 1;
+      if (end < document.text.size() && (dollar == 0 || document.text[dollar - 1] != '\\')) {
+        if (document.text[end] == '{')
+          end = std::min(document.text.find('}', end), document.text.size() - 1) + 1;
+        else
+          while (end < document.text.size() && is_shell_name_char(document.text[end])) ++end;
+        for (const ShellText& part : variables_.expand(document.part(dollar, end - dollar), true))
+          result.append(part);
+      } else if (dollar < document.text.size()) {
+        result.append(document.part(dollar, 1));
       }
-      if (c == '#') {
-        inside.read_comment();
-        continue;
-      }
-      const std::size_t begin = inside.at_;
-      Result<RawWord> word = inside.read_word();
-      if (!word || inside.at_ == begin) break;
-      for (std::size_t i = 0; i < word->lines.size(); ++i)
-        word->lines[i] = brackets.lines[1 + begin + std::min(i, inside.at_ - begin - 1)];
-      for (ShellText& element : expand(*word)) elements.push_back(std::move(element));
+      begin = end;
     }
-    return elements;
-  }
-
-  // ---- Expansion.
-
-  // The words that a word becomes. `whole`: it stays one, as in an assignment.
-  std::vector<ShellText> expand(const RawWord& word, bool whole = false) {
-    std::vector<ShellText> result;
-    ShellText current;
-    bool is_word = false;
-    bool in_double = false;
-    const auto add_value = [&](const ShellValue& value, bool separate) {
-      for (const ShellText& part : value) size_ += part.text.size();
-      if (size_ > kLargestExpansion) return;  // run() says so
-      for (std::size_t i = 0; i < value.size(); ++i) {
-        if (i > 0 && separate && !whole) {
-          result.push_back(std::exchange(current, {}));
-        } else if (i > 0) {
-          current.append(' ', value[i].line());
-        }
-        for (std::size_t k = 0; k < value[i].text.size(); ++k) {
-          const char c = value[i].text[k];
-          if (is_blank(c) && !in_double && !whole) {
-            if (is_word || !current.text.empty()) result.push_back(std::exchange(current, {}));
-            is_word = false;
-          } else {
-            current.append(c, value[i].lines[k]);
-          }
-        }
-      }
-      if (!value.empty() && in_double) is_word = true;
-    };
-    for (std::size_t i = 0; i < word.text.size(); ++i) {
-      const char c = word.text[i];
-      const std::uint32_t line = word.lines[i];
-      if (c == '\'' && !in_double) {
-        is_word = true;
-        for (++i; i < word.text.size() && word.text[i] != '\''; ++i)
-          current.append(word.text[i], word.lines[i]);
-      } else if (c == '"') {
-        in_double = !in_double;
-        is_word = true;
-      } else if (c == '\\' && i + 1 < word.text.size()) {
-        ++i;
-        if (word.text[i] != '\n' && word.text[i] != '\r') current.append(word.text[i], word.lines[i]);
-      } else if (c == '`') {
-        const std::size_t end = std::min(word.text.find('`', i + 1), word.text.size());
-        current.append(unset("`...`", line));
-        i = end;
-      } else if (c == '$' && i + 1 < word.text.size()) {
-        bool is_list = false;
-        const ShellValue value = reference(word.text, line, i, is_list);
-        add_value(value, is_list && in_double);
-        if (is_list && in_double && value.empty()) is_word = false;
-      } else {
-        current.append(c, line);
-      }
-    }
-    if (is_word || !current.text.empty()) result.push_back(std::move(current));
     return result;
   }
 
-  // What the $ at text[at] stands for; moves `at` to its last character.
-  ShellValue reference(const std::string& text, std::uint32_t line, std::size_t& at, bool& is_list) {
-    const char c = text[at + 1];
-    if (c == '(' || c == '{') {
-      const std::size_t end = closing(text, at + 1);
-      const std::string inside = text.substr(at + 2, end - at - 2);
-      at = end;
-      if (c == '{') return braces(inside, line, is_list);
-      if (!inside.starts_with('(') || !inside.ends_with(')'))
-        return {unset("(" + inside.substr(0, 40) + ")", line)};
-      return {arithmetic(inside.substr(1, inside.size() - 2), line)};
-    }
-    if (is_name_char(c)) {
-      std::size_t end = at + 1;
-      if (std::isdigit(static_cast<unsigned char>(c)) != 0)
-        ++end;
-      else
-        while (end < text.size() && is_name_char(text[end])) ++end;
-      const std::string name = text.substr(at + 1, end - at - 1);
-      at = end - 1;
-      return value_of(name, line);
-    }
-    if (c == '@' || c == '*' || c == '#' || c == '?' || c == '$' || c == '!') {
-      ++at;
-      is_list = c == '@';
-      return {};  // the script's own arguments: there are none
-    }
-    return {plain("$", line)};
-  }
-
-  static std::size_t closing(const std::string& text, std::size_t open) {
-    int depth = 0;
-    for (std::size_t i = open; i < text.size(); ++i) {
-      if (text[i] == '(' || text[i] == '{') ++depth;
-      if ((text[i] == ')' || text[i] == '}') && --depth == 0) return i;
-    }
-    return text.size() - 1;
-  }
-
-  ShellValue value_of(const std::string& name, std::uint32_t line) {
-    const auto found = variables_.find(name);
-    return found == variables_.end() ? ShellValue{unset(name, line)} : found->second;
-  }
-
-  // ${NAME}, ${NAME[@]}, ${NAME:-otherwise}, ${NAME:+instead}.
-  ShellValue braces(const std::string& inside, std::uint32_t line, bool& is_list) {
-    std::size_t end = 0;
-    while (end < inside.size() && is_name_char(inside[end])) ++end;
-    const std::string name = inside.substr(0, end);
-    std::string_view rest = std::string_view(inside).substr(end);
-    if (rest == "[@]" || rest == "[*]") {
-      is_list = true;
-      const auto found = variables_.find(name);
-      return found == variables_.end() ? ShellValue{} : found->second;
-    }
-    if (name.empty()) return {unset(inside.substr(0, 40), line)};
-    if (rest.empty()) return value_of(name, line);
-    const bool with_empty = rest.starts_with(':');
-    if (with_empty) rest.remove_prefix(1);
-    const auto found = variables_.find(name);
-    bool is_set = found != variables_.end();
-    if (is_set && with_empty) {
-      is_set = std::ranges::any_of(found->second, [](const ShellText& part) { return !part.text.empty(); });
-    }
-    if (rest.empty() || std::string_view("-=+?").find(rest[0]) == std::string_view::npos)
-      return {unset(inside.substr(0, 40), line)};
-    const char op = rest[0];
-    if (op == '+' ? !is_set : is_set) return op == '+' ? ShellValue{} : found->second;
-    if (op == '?') return {unset(name, line)};
-    if (depth_ > 20) return {unset(name, line)};
-    ++depth_;
-    const std::string other(rest.substr(1));
-    ShellText whole;
-    for (const ShellText& part : expand({other, std::vector<std::uint32_t>(other.size(), line)}, true))
-      whole.append(part);
-    --depth_;
-    if (op == '=') variables_[name] = {whole};
-    return {std::move(whole)};
-  }
-
-  ShellText arithmetic(const std::string& text, std::uint32_t line) {
-    std::string missing;
-    const auto value = shell_arithmetic(text, [&](const std::string& name) -> std::optional<std::int64_t> {
-      const auto found = variables_.find(name);
-      if (found != variables_.end() && found->second.size() == 1 && is_known(found->second[0].text)) {
-        if (const auto number = parse_integer(found->second[0].text)) return number;
-      }
-      if (missing.empty()) missing = name;
-      return std::nullopt;
-    });
-    return value ? plain(std::to_string(*value), line)
-                 : unset(missing.empty() ? text.substr(0, 40) : missing, line);
-  }
-
-  const std::string text_;
-  const std::string file_;
-  std::size_t at_ = 0;
-  std::uint32_t line_ = 1;
-  std::size_t size_ = 0;  // of everything that was expanded
+  std::string file_;
+  ShellVariables variables_;
   int depth_ = 0;
-  std::vector<std::string> here_marks_{};
   std::vector<OpenBlock> blocks_{};
-  std::map<std::string, ShellValue> variables_{};
+  Truth status_ = true;                // of the commands before on the same line
+  ShellEnd before_ = ShellEnd::kLine;  // what stands between them and the next
+  bool is_negated_ = false;
   ShellScript script_{};
 };
 
 }  // namespace
 
-void ShellText::append(const ShellText& other) {
-  text += other.text;
-  lines.insert(lines.end(), other.lines.begin(), other.lines.end());
-}
-
-ShellCommand shell_words(const ShellText& text) {
-  ShellCommand words;
-  ShellText current;
-  char quote = '\0';
-  bool is_word = false;
-  for (std::size_t i = 0; i < text.text.size(); ++i) {
-    const char c = text.text[i];
-    if (quote != '\0') {
-      if (c == quote)
-        quote = '\0';
-      else
-        current.append(c, text.lines[i]);
-    } else if (c == '\'' || c == '"') {
-      quote = c;
-      is_word = true;
-    } else if (is_blank(c) || (c == '\\' && i + 1 < text.text.size() && is_blank(text.text[i + 1]))) {
-      if (is_word || !current.text.empty()) words.push_back(std::exchange(current, {}));
-      is_word = false;
-    } else {
-      current.append(c, text.lines[i]);
-    }
-  }
-  if (is_word || !current.text.empty()) words.push_back(std::move(current));
-  return words;
-}
-
 Result<ShellScript> read_shell_script(const std::string& text, const std::string& file,
                                       const std::map<std::string, std::string>& environment) {
-  return Interpreter(text, file, environment).run();
+  ShellText source;
+  std::uint32_t line = 1;
+  for (const char c : text) {
+    source.append(c, line);
+    if (c == '\n') ++line;
+  }
+  ScriptReader reader(file, environment);
+  GOODPUT_TRY_STATUS(reader.run(source));
+  return std::move(reader).take();
 }
 
 }  // namespace goodput::launch
