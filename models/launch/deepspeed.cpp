@@ -37,7 +37,10 @@ Status read_batch(Settings& settings, LaunchDraft& draft) {
   const Setting* steps = find_stated(settings, "gradient_accumulation_steps");
   GOODPUT_TRY_STATUS(draft.state_integer("/parallel/global_batch", global));
   GOODPUT_TRY_STATUS(draft.state_integer("/parallel/micro_batch", micro));
-  if (steps == nullptr) return Ok{};
+  if (steps == nullptr) {
+    if (micro == nullptr && global != nullptr) draft.assume("/accumulation", "1", "DeepSpeed's default");
+    return Ok{};
+  }
   GOODPUT_TRY(const std::int64_t accumulated, integer_of(*steps));
   if (accumulated < 1) return steps->error("must be at least 1");
   const auto in_step = draft.integer("/parallel/global_batch");

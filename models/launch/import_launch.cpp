@@ -135,6 +135,7 @@ class Importer {
     }
     if (replicas && !stated)
       draft().derive("/parallel/dp", std::to_string(*replicas), "GPUs / (tp x pp x cp)");
+    derive_micro_batch();
     draft().assume("/parallel/micro_batch", "1", "no file gives it");
     const auto dp = draft().integer("/parallel/dp");
     const auto micro = draft().integer("/parallel/micro_batch");
@@ -148,6 +149,20 @@ class Importer {
       draft().assume("/parallel/global_batch", std::to_string(batch), "dp x micro_batch");
     }
     return Ok{};
+  }
+
+  // global_batch / (dp x gradient_accumulation_steps)
+  void derive_micro_batch() {
+    const auto global = draft().integer("/parallel/global_batch");
+    const auto dp = draft().integer("/parallel/dp");
+    const auto steps = draft().integer("/accumulation");
+    std::int64_t parts = 0;
+    if (draft().has("/parallel/micro_batch") || !global || !dp || !steps ||
+        __builtin_mul_overflow(*dp, *steps, &parts))
+      return;
+    if (parts > 0 && *global % parts == 0)
+      draft().derive("/parallel/micro_batch", std::to_string(*global / parts),
+                     "global_batch / (dp x gradient_accumulation_steps)");
   }
 
   void find_missing() {

@@ -16,6 +16,10 @@ bool is_megatron(const LaunchText& launch) {
   return !launch.is_json() && has_megatron_arguments(launch.text);
 }
 
+bool is_test_config(const LaunchText& launch) {
+  return launch.text.find("MODEL_ARGS:") != std::string::npos;
+}
+
 // MODEL_ARGS: {--num-layers: 12} of Megatron-LM's functional tests.
 Result<MegatronArguments> read_test_config(const LaunchText& launch) {
   GOODPUT_TRY(const Settings yaml, yaml_settings(launch.text, launch.file));
@@ -38,7 +42,7 @@ bool is_deepspeed_run(const Settings& settings) {
 
 Status read_megatron(const LaunchText& launch, const LaunchOptions& options, LaunchDraft& draft) {
   GOODPUT_TRY(MegatronArguments arguments,
-              launch.has_key("MODEL_ARGS")
+              is_test_config(launch)
                   ? read_test_config(launch)
                   : read_megatron_arguments(launch.text, launch.file, options.environment));
   Settings& settings = arguments.settings;
@@ -46,6 +50,8 @@ Status read_megatron(const LaunchText& launch, const LaunchOptions& options, Lau
   const MegatronDialect dialect{.name = uses_deepspeed ? "Megatron-DeepSpeed" : "Megatron-LM",
                                 .has_default_ffn = true,
                                 .is_deepspeed = uses_deepspeed,
+                                .asks_for_groups = true,
+                                .has_gpt2_tokenizer = true,
                                 .has_defaults = true};
   if (arguments.gpus && (!draft.has("/gpus") || draft.find("/gpus")->basis != Basis::kOption))
     GOODPUT_TRY_STATUS(draft.state_integer("/gpus", &*arguments.gpus));

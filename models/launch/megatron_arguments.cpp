@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "models/launch/megatron_known.h"
 #include "models/launch/shell_lexer.h"
 #include "models/launch/shell_script.h"
 #include "models/launch/structured_text.h"
@@ -179,7 +180,15 @@ void add_arguments(const ShellCommand& words, std::size_t begin, Settings& setti
     Setting setting{.key = key_of(name), .shown = name, .texts = {}, .is_list = false, .where = {}};
     std::uint32_t line = word.line();
     if (equals != std::string::npos) setting.texts.push_back(word.text.substr(equals + 1));
+    const bool is_flag = is_flag_argument(setting.key);
     while (equals == std::string::npos && i < words.size() && !words[i].text.starts_with("--")) {
+      // A variable without value is no word.
+      const std::string& text = words[i].text;
+      const bool is_unset = text.front() == kUnsetBegin && text.find(kUnsetEnd) + 1 == text.size();
+      if (is_unset && (is_flag || !setting.texts.empty())) {
+        ++i;
+        continue;
+      }
       setting.texts.push_back(words[i].text);
       setting.shown += ' ' + words[i].text;
       ++i;
@@ -233,7 +242,27 @@ Result<MegatronArguments> read_megatron_arguments(const std::string& text, const
 }
 
 void explain_unused(const Settings& settings, LaunchDraft& draft) {
-  for (const Setting* unused : settings.unused()) draft.ignore(*unused);
+  for (const Setting* unused : settings.unused()) {
+    const bool is_off =
+        unused->texts.size() == 1 && !unused->is_list && flag_of(*unused) && !*flag_of(*unused);
+    switch (effect_of_argument(unused->key)) {
+      case ArgumentEffect::kChanges:
+        if (is_off || is_null(*unused))
+          draft.ignore(*unused);
+        else
+          draft.warn(*unused, "is not modelled: the step time or the memory will differ");
+        break;
+      case ArgumentEffect::kUnknown:
+        draft.warn(
+            *unused,
+            fmt::format("is not a setting that goodput knows{}; check that it does not change the model, "
+                        "the layout, precision or memory",
+                        similar_argument(unused->key)));
+        break;
+      case ArgumentEffect::kNone:
+        draft.ignore(*unused);
+    }
+  }
 }
 
 }  // namespace goodput::launch

@@ -25,6 +25,7 @@ constexpr LayoutKey kLayoutKeys[] = {
     {"pipeline_model_parallel_size", "/parallel/pp", "1"},
     {"context_parallel_size", "/parallel/cp", "1"},
     {"ds_sequence_parallel_size", "/parallel/cp", "1"},
+    {"moe_expert_parallel_size", "/parallel/ep", "1"},
     {"expert_model_parallel_size", "/parallel/ep", "1"},
     {"expert_tensor_parallel_size", "/parallel/etp", ""},
     {"micro_batch_size", "/parallel/micro_batch", ""},
@@ -164,6 +165,7 @@ class LayoutReader {
   }
 
   Status first_and_last(std::int64_t layers, std::int64_t pp, std::int64_t vpp) {
+    if (dialect_.is_deepspeed) return deepspeed_stages(layers, pp);
     const Setting* first =
         settings_.find({"decoder_first_pipeline_num_layers", "num_layers_in_first_pipeline_stage"});
     const Setting* last =
@@ -213,6 +215,24 @@ class LayoutReader {
     return draft_.state("/parallel/layers_per_stage", fmt::format("[{}]", fmt::join(positions, ",")), *by);
   }
 
+  // DeepSpeed deals out layers evenly, the first stages having one more; "type:transformer|embedding" counts
+  // the embedding and the output head as layers.
+  Status deepspeed_stages(std::int64_t layers, std::int64_t pp) {
+    const Setting* method = settings_.find("pp_partition_method");
+    const bool counts =
+        method != nullptr && settings_.text("pp_partition_method").find("embedding") != std::string::npos;
+    if (pp == 1 || (layers % pp == 0 && !counts)) return Ok{};
+    const std::int64_t counted = layers + (counts ? 2 : 0);
+    std::vector<std::int64_t> stages;
+    for (std::int64_t stage = 0; stage < pp; ++stage)
+      stages.push_back(counted / pp + (stage < counted % pp ? 1 : 0) -
+                       (counts && (stage == 0 || stage == pp - 1) ? 1 : 0));
+    if (std::ranges::any_of(stages, [](std::int64_t in_stage) { return in_stage < 0; })) return Ok{};
+    draft_.derive("/parallel/layers_per_stage", fmt::format("[{}]", fmt::join(stages, ",")),
+                  method != nullptr ? origin_of(*method) : "DeepSpeed's even split");
+    return Ok{};
+  }
+
   Status precision() {
     std::string dtype = "fp32";
     const Setting* by = nullptr;
@@ -221,23 +241,37 @@ class LayoutReader {
       dtype = key;
       by = settings_.find(key);
     }
-    std::string bytes = dtype == "fp16" ? "2" : "4";
+    std::string bytes = dtype == "fp16" || (dtype == "bf16" && dialect_.is_deepspeed) ? "2" : "4";
     const Setting* reduce = settings_.find({"grad_reduce_in_bf16", "accumulate_allreduce_grads_in_fp32"});
     if (settings_.is_on("accumulate_allreduce_grads_in_fp32")) bytes = "4";
     if (settings_.is_on("grad_reduce_in_bf16")) bytes = "2";
+    if (const Setting* sent = settings_.find("megatron_fsdp_grad_comm_dtype"); sent != nullptr) {
+      reduce = sent;
+      bytes = settings_.text("megatron_fsdp_grad_comm_dtype").find("16") != std::string::npos ? "2" : "4";
+    }
     if (reduce != nullptr)
       GOODPUT_TRY_STATUS(draft_.state("/parallel/gradient_bytes", bytes, *reduce));
     else
       assume("/parallel/gradient_bytes", bytes);
     if (const Setting* fp4 = settings_.find({"fp4_format", "fp4"}))
       GOODPUT_TRY_STATUS(draft_.approximate(*fp4, "fp4", "fp8"));
-    const Setting* fp8 = settings_.find({"fp8_format", "fp8_hybrid", "fp8_e4m3", "fp8", "fp4_format", "fp4"});
-    const bool is_fp8 = fp8 != nullptr && !(fp8->texts.size() == 1 && equals_lower("false", fp8->texts[0]));
-    if (is_fp8) {
+    const Setting* fp8 = nullptr;
+    for (const char* key : {"fp8_format", "fp8_hybrid", "fp8_e4m3", "fp8", "fp4_format", "fp4"}) {
+      const Setting* setting = settings_.find(key);
+      const bool is_off =
+          setting != nullptr && setting->texts.size() == 1 && equals_lower("false", setting->texts[0]);
+      if (setting != nullptr && !is_off && fp8 == nullptr) fp8 = setting;
+    }
+    // NeMo's fp8_hybrid only chooses the format.
+    if (fp8 != nullptr && fp8->key == "fp8_hybrid" && settings_.has("fp8") && !settings_.is_on("fp8"))
+      fp8 = nullptr;
+    if (fp8 != nullptr) {
       GOODPUT_TRY_STATUS(draft_.state("/parallel/dtype", json_text("fp8"), *fp8));
       return fp8_recipe();
     }
     if (by != nullptr) return draft_.state("/parallel/dtype", json_text(dtype), *by);
+    if (dialect_.has_defaults && !draft_.has("/parallel/dtype"))
+      draft_.warn(fmt::format("no precision is given: {} then trains in 32 bits", dialect_.name));
     assume("/parallel/dtype", json_text(dtype));
     return Ok{};
   }
@@ -272,6 +306,10 @@ class LayoutReader {
     }
     GOODPUT_TRY_STATUS(draft_.state_integer("/parallel/zero", settings_.find("zero_stage")));
     assume("/parallel/zero", "0");
+    // DeepSpeed's BF16_Optimizer, which pipelines use, shards its state.
+    if (dialect_.is_deepspeed && settings_.is_on("bf16") && size("/parallel/pp") > 1 &&
+        draft_.integer_or("/parallel/zero", 0) == 0)
+      draft_.set("/parallel/zero", "1", "DeepSpeed's optimizer for bf16 shards its state", Basis::kStated);
     GOODPUT_TRY_STATUS(draft_.state_integer("/parallel/zero_instances",
                                             settings_.find("num_distributed_optimizer_instances")));
     return optimizer_state();
@@ -309,7 +347,8 @@ class LayoutReader {
   Status recomputation() {
     const Setting* selective = settings_.find("recompute_activations");
     const Setting* granularity = settings_.find("recompute_granularity");
-    const Setting* old = settings_.find({"checkpoint_activations", "deepspeed_activation_checkpointing"});
+    const Setting* old = settings_.find(
+        {"checkpoint_activations", "deepspeed_activation_checkpointing", "activations_checkpoint_method"});
     const Setting* modules = settings_.find("recompute_modules");
     std::string name;
     const Setting* by = nullptr;
@@ -320,7 +359,8 @@ class LayoutReader {
     } else if (selective != nullptr && settings_.is_on("recompute_activations")) {
       by = selective;
       name = "selective";
-    } else if (old != nullptr && flag_of(*old) && *flag_of(*old)) {
+    } else if (old != nullptr &&
+               (old->key == "activations_checkpoint_method" || (flag_of(*old) && *flag_of(*old)))) {
       by = old;
       name = "full";
     }

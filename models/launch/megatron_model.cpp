@@ -58,6 +58,8 @@ class ModelReader {
 
   Status read() {
     GOODPUT_TRY_STATUS(state_all(kModelKeys, settings_, draft_));
+    const Setting* padded = settings_.find("padded_vocab_size");
+    if (!draft_.has("/model/vocab")) GOODPUT_TRY_STATUS(draft_.state_integer("/model/vocab", padded));
     GOODPUT_TRY_STATUS(attention());
     GOODPUT_TRY_STATUS(feed_forward());
     GOODPUT_TRY_STATUS(biases());
@@ -78,18 +80,19 @@ class ModelReader {
       if (is_on) return latent_attention();
     }
     const Setting* grouped = settings_.find("group_query_attention");
-    const Setting* groups = settings_.find("num_query_groups");
+    const Setting* groups = settings_.find({"num_query_groups", "num_key_value_heads"});
     GOODPUT_TRY_STATUS(draft_.state_integer("/model/head_dim", settings_.find("kv_channels")));
     if (const Setting* norm = settings_.find("qk_layernorm")) {
       GOODPUT_TRY(const bool is_on, flag_of(*norm));
       GOODPUT_TRY_STATUS(draft_.state("/model/qk_norm", is_on ? "true" : "false", *norm));
     }
-    const bool is_grouped = grouped != nullptr && settings_.is_on("group_query_attention");
+    const bool is_on = grouped != nullptr && settings_.is_on("group_query_attention");
+    const bool is_grouped = is_on || !dialect_.asks_for_groups || settings_.has("num_key_value_heads");
     if (groups != nullptr && is_grouped) return draft_.state_integer("/model/kv_heads", groups);
     if (groups != nullptr) {
       draft_.warn(*groups,
                   "has no effect without group_query_attention: every head has its own keys and values");
-    } else if (is_grouped) {
+    } else if (is_on) {
       GOODPUT_TRY_STATUS(draft_.state("/model/kv_heads", "1", *grouped));
     }
     if (const auto heads = draft_.integer("/model/heads")) assume("/model/kv_heads", std::to_string(*heads));
@@ -109,9 +112,10 @@ class ModelReader {
   }
 
   Status feed_forward() {
-    const Setting* gated = settings_.find("swiglu");
+    const Setting* gated = settings_.find({"swiglu", "glu_activation", "quick_geglu"});
     if (gated != nullptr) {
-      GOODPUT_TRY(const bool is_on, flag_of(*gated));
+      const Result<bool> flag = flag_of(*gated);
+      const bool is_on = gated->key == "glu_activation" || (flag && *flag);
       GOODPUT_TRY_STATUS(draft_.state("/model/gated_ffn", is_on ? "true" : "false", *gated));
     } else {
       assume("/model/gated_ffn", "false");
@@ -201,23 +205,25 @@ class ModelReader {
     } else {
       assume("/model/tied_head", "true");
     }
-    const Setting* tokenizer = settings_.find("tokenizer_type");
-    const bool is_gpt2 =
-        tokenizer != nullptr && !tokenizer->texts.empty() && tokenizer->texts[0] == "GPT2BPETokenizer";
-    if (is_gpt2)
-      draft_.assume("/model/vocab", "50257", fmt::format("the vocabulary of {}", tokenizer->texts[0]));
+    const std::string tokenizer = settings_.text("tokenizer_type");
+    const bool is_default = tokenizer.empty() && dialect_.has_gpt2_tokenizer && settings_.has("merge_file");
+    if (is_default || tokenizer == "GPT2BPETokenizer")
+      draft_.assume("/model/vocab", "50257", "the vocabulary of GPT2BPETokenizer");
     return Ok{};
   }
 
   Status experts() {
     const Setting* count = settings_.find("num_experts");
     if (count != nullptr) {
+      if (count->is_list)
+        return count->error("must be one number: layers with different numbers of experts are not modelled");
       GOODPUT_TRY(const std::int64_t experts, integer_of(*count));
       if (experts == 1 && dialect_.is_deepspeed) return Ok{};  // its default: no experts
       GOODPUT_TRY_STATUS(draft_.state_integer("/model/moe/experts", count));
     }
     if (!draft_.has("/model/moe/experts")) return Ok{};
     GOODPUT_TRY_STATUS(state_all(kExpertKeys, settings_, draft_));
+    GOODPUT_TRY_STATUS(draft_.state_integer("/model/moe/top_k", settings_.find("topk")));
     assume("/model/moe/top_k", dialect_.is_deepspeed ? "1" : "2");
     if (const DraftValue* ffn = draft_.find("/model/ffn"))
       draft_.assume("/model/moe/expert_ffn", ffn->json, "as wide as a dense FFN");
@@ -226,6 +232,7 @@ class ModelReader {
   }
 
   Status expert_layers() {
+    if (dialect_.is_deepspeed) return every_other_layer();
     const Setting* pattern = settings_.find("moe_layer_freq");
     if (pattern == nullptr) return Ok{};
     GOODPUT_TRY(const std::string text, text_of(*pattern));
@@ -247,6 +254,21 @@ class ModelReader {
         chosen.back() - chosen.front() + 1 == chosen.size() && chosen.back() + 1 == has_experts->size();
     if (is_tail) return draft_.state("/model/moe/first_layer", std::to_string(chosen.front()), *pattern);
     return draft_.state("/model/moe/layers", fmt::format("[{}]", fmt::join(chosen, ",")), *pattern);
+  }
+
+  // Megatron-DeepSpeed: every expert_interval-th layer, counted from 1.
+  Status every_other_layer() {
+    const Setting* interval = settings_.find("expert_interval");
+    GOODPUT_TRY(const std::int64_t every,
+                interval != nullptr ? integer_of(*interval) : Result<std::int64_t>(2));
+    if (every < 1 || every > 10'000) return interval->error("must be from 1 to 10000");
+    const std::string why =
+        interval != nullptr ? origin_of(*interval) : "Megatron-DeepSpeed's default: every second layer";
+    draft_.set("/model/moe/first_layer", std::to_string(every - 1), why,
+               interval != nullptr ? Basis::kStated : Basis::kAssumed);
+    draft_.set("/model/moe/layer_step", std::to_string(every), why,
+               interval != nullptr ? Basis::kStated : Basis::kAssumed);
+    return Ok{};
   }
 
   Status shared_experts() {

@@ -15,6 +15,9 @@ struct MegatronDialect {
   std::string_view name;        // "Megatron-LM"
   bool has_default_ffn = true;  // four times the width, unless the file says otherwise
   bool is_deepspeed = false;    // Megatron-DeepSpeed
+  // Whether num_query_groups takes effect only with group_query_attention.
+  bool asks_for_groups = false;
+  bool has_gpt2_tokenizer = false;  // unless the file names another
   // Whether settings that are absent have the framework's defaults; otherwise they are a recipe's.
   bool has_defaults = true;
 };

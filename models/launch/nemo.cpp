@@ -54,6 +54,7 @@ constexpr RenamedKey kRenamed[] = {
     {"ddp.num_distributed_optimizer_instances", "num_distributed_optimizer_instances"},
     {"ddp.data_parallel_sharding_strategy", "data_parallel_sharding_strategy"},
     {"ddp.use_megatron_fsdp", "use_megatron_fsdp"},
+    {"model.tokenizer.type", "tokenizer_type"},
     {"model.optim.overlap_grad_sync", "overlap_grad_reduce"},
     {"model.optim.overlap_param_sync", "overlap_param_gather"},
     {"model.pipeline_model_parallel_layout", "pipeline_model_parallel_layout"},
@@ -168,6 +169,9 @@ Settings as_megatron(const Settings& yaml) {
       const bool is_sharded = !setting.texts.empty() && (setting.texts[0] == "distributed_fused_adam" ||
                                                          setting.texts[0] == "mcore_distributed_optim");
       settings.add(flag_setting(setting, "use_distributed_optimizer", is_sharded));
+    } else if (setting.key == "model.optim.grad_sync_dtype") {
+      const bool is_16_bit = !setting.texts.empty() && setting.texts[0].find("16") != std::string::npos;
+      settings.add(flag_setting(setting, "grad_reduce_in_bf16", is_16_bit));
     } else if (renamed != std::end(kRenamed)) {
       setting.key = renamed->ours;
       const Result<bool> flag = flag_of(setting);

@@ -13,6 +13,7 @@ namespace goodput::launch {
 namespace {
 
 constexpr std::size_t kLargestExpansion = std::size_t{1} << 22;
+constexpr std::string_view kCommandOutput = "the_output_of_a_command";
 constexpr int kDeepestDefaults = 20;  // ${A:-${B:-...}}
 
 bool is_digit_char(char c) {
@@ -79,6 +80,13 @@ bool ShellVariables::assign(const ShellText& word, bool is_certain) {
   for (const ShellText& part : value) size_ += part.text.size();
 
   const auto known = variables_.find(name);
+  // What a command would print, or the script's own argument: the user can give it by the variable's name.
+  const bool is_asked = value.size() == 1 && !value[0].text.empty() && value[0].text.front() == kUnsetBegin &&
+                        value[0].text.find(kUnsetEnd) + 1 == value[0].text.size();
+  if (is_asked) {
+    if (known != variables_.end() && known->second.is_outside) return true;
+    value = {unset_text(name, word.line())};
+  }
   if (!is_certain && known != variables_.end()) {
     // The user's value, or one that the branch would only extend, stays.
     const Variable& before = known->second;
@@ -171,7 +179,7 @@ std::vector<ShellText> ShellVariables::expand(const ShellText& word, bool whole)
       ++i;
       if (text[i] != '\n' && text[i] != '\r') expansion.add(text[i], word.lines[i]);
     } else if (c == '`') {
-      expansion.add({unset_text("`...`", word.lines[i])}, in_double, false);
+      expansion.add({unset_text(kCommandOutput, word.lines[i])}, in_double, false);
       i = std::min(text.find('`', i + 1), text.size() - 1);
     } else if (c == '$' && i + 1 < text.size()) {
       bool is_list = false;
@@ -200,7 +208,7 @@ ShellValue ShellVariables::reference(const ShellText& word, std::size_t& at, boo
     at = end;
     if (c == '{') return braces(inside, is_list);
     if (!inside.text.starts_with('(') || !inside.text.ends_with(')'))
-      return {unset_text("(" + inside.text + ")", line)};
+      return {unset_text(kCommandOutput, line)};
     std::string missing;
     const auto value = arithmetic(std::string_view(inside.text).substr(1, inside.text.size() - 2), &missing);
     return {value ? shell_text(std::to_string(*value), line) : unset_text(missing, line)};

@@ -1,0 +1,22 @@
+// What Megatron-LM's arguments mean for a plan, beside those that are read (megatron_model.h).
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace goodput::launch {
+
+enum class ArgumentEffect {
+  kNone,     // on a step: data, logging, checkpoints, learning rate
+  kChanges,  // the model, the layout, precision, memory or step time, in a way that plans cannot express
+  kUnknown,
+};
+
+// `key`: "log_interval".
+[[nodiscard]] ArgumentEffect effect_of_argument(std::string_view key);
+// Whether the argument takes no value.
+[[nodiscard]] bool is_flag_argument(std::string_view key);
+// `; did you mean "X"?` for the nearest argument that goodput knows, else empty.
+[[nodiscard]] std::string similar_argument(std::string_view key);
+
+}  // namespace goodput::launch
