@@ -191,6 +191,7 @@ std::vector<ConfigKind> config_kinds() {
           {"clusters", kClusterFiles, describe_cluster},
           {"stacks", kStackFiles, describe_stack},
           {"plans", kPlanFiles, describe_plan},
+          {"recipes", kRecipeFiles, describe_plan},
           {"scenarios", kScenarioFiles, describe_scenario},
           {"sweeps", kSweepFiles, describe_sweep},
           {"questions", kPlanQuestionFiles, describe_question},

@@ -136,7 +136,8 @@ class Importer {
     if (replicas && !stated)
       draft().derive("/parallel/dp", std::to_string(*replicas), "GPUs / (tp x pp x cp)");
     derive_micro_batch();
-    draft().assume("/parallel/micro_batch", "1", "no file gives it");
+    if (!draft().has("/parallel/micro_batch"))
+      draft().assume("/parallel/micro_batch", "1", "no file gives it");
     const auto dp = draft().integer("/parallel/dp");
     const auto micro = draft().integer("/parallel/micro_batch");
     std::int64_t batch = 0;

@@ -150,7 +150,7 @@ class TitanReader {
     const std::int64_t in_flight = sequences / each;
     if (pp > 1 && in_flight < pp) {
       const std::string what = fmt::format(
-          "{} of {} stages have work at a time, since a replica has only {} micro-batch{}; "
+          "only {} of {} stages work at a time, since a replica has only {} micro-batch{}; "
           "raise the local batch size",
           in_flight, pp, in_flight, in_flight == 1 ? "" : "es");
       local != nullptr ? draft_.warn(*local, what) : draft_.warn(what);
@@ -378,6 +378,11 @@ Status read_torchtitan(const LaunchText& launch, const LaunchOptions& options, L
                 flavor != nullptr ? text_of(*flavor) : Result<std::string>("debugmodel"));
     GOODPUT_TRY_STATUS(state_named_model(fmt::format("torchtitan:{}:{}", family, size),
                                          flavor != nullptr ? *flavor : *name, *options.library, draft));
+  }
+  // TorchTitan trains no further layers for multi-token prediction.
+  if (!draft.fixed_model.empty() && draft.integer_or("/model/mtp_layers", 0) > 0) {
+    draft.set("/model/mtp_layers", "0", "TorchTitan has no multi-token prediction", Basis::kOption);
+    draft.model_name.clear();
   }
   GOODPUT_TRY_STATUS(TitanReader(settings, draft).read());
   for (const Setting* unused : settings.unused()) {

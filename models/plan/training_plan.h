@@ -26,6 +26,8 @@
 namespace goodput {
 
 inline constexpr config::Kind kPlanFiles{"plans", "plan"};
+// Plans that launch files change: the recipes of Megatron-Bridge.
+inline constexpr config::Kind kRecipeFiles{"recipes", "recipe"};
 
 // How tokens spread over the experts of a layer: expert ranks by popularity, share ~ 1 / rank^skew (Zipf), in
 // an order drawn per layer from the seed. 0: balanced.

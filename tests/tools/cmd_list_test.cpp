@@ -29,7 +29,8 @@ namespace fs = std::filesystem;
 const std::vector<std::string> kKinds = {"formats",  "schedules",       "cost-models",    "policies",
                                          "failures", "models",          "clusters",       "stacks",
                                          "plans",    "scenarios",       "routing-models", "calibrations",
-                                         "commands", "failure-presets", "fleets",         "alert-rules"};
+                                         "commands", "failure-presets", "fleets",         "alert-rules",
+                                         "recipes"};
 
 Json listed(const std::string& what, const std::string& configs = GOODPUT_CONFIGS) {
   std::ostringstream out;

@@ -16,9 +16,9 @@ namespace {
 namespace fs = std::filesystem;
 
 // One of these makes a folder one of configs.
-constexpr std::string_view kHeld[] = {"models",   "clusters",  "stacks",      "plans",   "scenarios",
-                                      "sweeps",   "questions", "calibration", "routing", "suites",
-                                      "failures", "fleets",    "alerts"};
+constexpr std::string_view kHeld[] = {"models",    "clusters", "stacks",    "plans",       "recipes",
+                                      "scenarios", "sweeps",   "questions", "calibration", "routing",
+                                      "suites",    "failures", "fleets",    "alerts"};
 
 bool holds_configs(const fs::path& folder) {
   std::error_code ignored;

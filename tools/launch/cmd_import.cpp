@@ -59,7 +59,7 @@ Result<ImportRequest> request_of(const ImportPlanOptions& options, const config:
     if (config::is_name(options.model)) request.model_name = options.model;
   }
   if (!options.recipe.empty()) {
-    GOODPUT_TRY(request.recipe_file, config_file(options.recipe, kPlanFiles, library, context));
+    GOODPUT_TRY(request.recipe_file, config_file(options.recipe, kRecipeFiles, library, context));
     request.recipe_name = options.recipe;
   }
   if (!options.cluster.empty()) {
@@ -160,9 +160,8 @@ class ImportCommand final : public Command {
              "Model to train: a name from 'goodput list models', or a file; the files must agree with it")
         .listed("models");
     plan.add("--recipe", plan_.recipe, "RECIPE",
-             "Plan that a Megatron-Bridge YAML changes: a name from 'goodput list plans', a recipe of "
-             "Megatron-Bridge, or a file")
-        .listed("plans");
+             "Recipe that a Megatron-Bridge YAML changes: a name from 'goodput list recipes', or a plan file")
+        .listed("recipes");
     plan.add("--batch", plan_.batch, "N",
              "Number of sequences per step (global batch size), in place of what the files say");
     plan.add("--sequence-length", plan_.sequence_length, "N",
