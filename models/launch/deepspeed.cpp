@@ -98,7 +98,8 @@ Status read_precision(Settings& settings, LaunchDraft& draft) {
     GOODPUT_TRY(const std::string type, text_of(*reduced));
     return draft.state("/parallel/gradient_bytes", type == "fp32" ? "4" : "2", *reduced);
   }
-  draft.assume("/parallel/gradient_bytes", dtype == "fp32" ? "4" : "2",
+  const bool is_fp32 = draft.find("/parallel/dtype")->json == json_text("fp32");
+  draft.assume("/parallel/gradient_bytes", is_fp32 ? "4" : "2",
                "DeepSpeed reduces gradients in the type of the model");
   return Ok{};
 }

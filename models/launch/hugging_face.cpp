@@ -160,6 +160,9 @@ class ConfigReader {
       if (const auto hidden = draft_.integer("/model/hidden"); hidden && *hidden < 1'000'000'000)
         draft_.assume("/model/ffn", std::to_string(4 * *hidden), "transformers' default: 4 x n_embd");
     }
+    if (const Setting* checkpointing = settings_.find("gradient_checkpointing");
+        checkpointing != nullptr && settings_.is_on("gradient_checkpointing"))
+      GOODPUT_TRY_STATUS(draft_.state("/parallel/recompute", json_text("full"), *checkpointing));
     draft_.title = settings_.text("_name_or_path");
     if (draft_.title.empty() || draft_.title.front() == '/' || draft_.title.front() == '.')
       draft_.title = architecture_.title;

@@ -112,7 +112,7 @@ Result<std::optional<std::int64_t>> LaunchDraft::replicas() const {
   if (!is_huge && model > 0 && *gpus > 0 && *gpus % model == 0) return std::optional(*gpus / model);
   const DraftValue& stated = *find("/gpus");
   return Error{fmt::format("{}: {} GPUs cannot be divided into groups of tp {} x pp {} x cp {}",
-                           stated.origin, *gpus, tp, pp, cp),
+                           stated.shown.empty() ? stated.origin : stated.shown, *gpus, tp, pp, cp),
                stated.where, stated.basis == Basis::kOption ? "gpus" : ""};
 }
 

@@ -54,6 +54,7 @@ constexpr RenamedKey kRenamed[] = {
     {"ddp.num_distributed_optimizer_instances", "num_distributed_optimizer_instances"},
     {"ddp.data_parallel_sharding_strategy", "data_parallel_sharding_strategy"},
     {"ddp.use_megatron_fsdp", "use_megatron_fsdp"},
+    {"dist.use_megatron_fsdp", "use_megatron_fsdp"},
     {"model.tokenizer.type", "tokenizer_type"},
     {"model.optim.overlap_grad_sync", "overlap_grad_reduce"},
     {"model.optim.overlap_param_sync", "overlap_param_gather"},
