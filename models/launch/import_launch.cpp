@@ -96,7 +96,8 @@ class Importer {
     const auto take = [&](std::string_view pointer, const std::optional<std::int64_t>& value,
                           std::string_view option) {
       if (value)
-        draft().set(pointer, std::to_string(*value), fmt::format("the option {}", option), Basis::kOption);
+        draft().set(pointer, std::to_string(*value), fmt::format("the option {}", option), Basis::kOption, {},
+                    std::string(option));
     };
     take("/gpus", request_.gpus, "gpus");
     take("/parallel/global_batch", request_.global_batch, "batch");
@@ -115,7 +116,8 @@ class Importer {
             {},
             "set"};
       }
-      draft().set(pointer, config::json_or_text(change.value).dump(), "the option set", Basis::kOption);
+      draft().set(pointer, config::json_or_text(change.value).dump(), "the option set", Basis::kOption, {},
+                  "set");
     }
     return Ok{};
   }
@@ -231,6 +233,7 @@ class Importer {
     const std::string what =
         pointer.empty() ? error.what : fmt::format("{} {}", pointer.substr(1), error.what);
     const DraftValue* value = draft().find(pointer);
+    if (value != nullptr && value->basis == Basis::kOption) return {what, {}, value->shown};
     if (value != nullptr && !value->shown.empty())
       return {fmt::format("{}: {}", on_one_line(value->shown), what), value->where};
     const std::string because = value != nullptr ? fmt::format(" ({})", value->origin) : "";
@@ -253,8 +256,7 @@ class Importer {
     std::string name = known.same;
     if (name.empty()) name = draft().title;
     if (name.empty())
-      name =
-          fmt::format("{}-layer decoder of width {}", result_.plan.model.layers, result_.plan.model.hidden);
+      name = fmt::format("decoder-{}x{}", result_.plan.model.layers, result_.plan.model.hidden);
     object["name"] = name;
     result_.plan.model.name = name;
     if (known.same.empty() && !known.nearest.empty())

@@ -111,9 +111,11 @@ Result<std::optional<std::int64_t>> LaunchDraft::replicas() const {
   const bool is_huge = __builtin_mul_overflow(tp, pp, &model) || __builtin_mul_overflow(model, cp, &model);
   if (!is_huge && model > 0 && *gpus > 0 && *gpus % model == 0) return std::optional(*gpus / model);
   const DraftValue& stated = *find("/gpus");
-  return Error{fmt::format("{}: {} GPUs cannot be divided into groups of tp {} x pp {} x cp {}",
-                           stated.shown.empty() ? stated.origin : stated.shown, *gpus, tp, pp, cp),
-               stated.where, stated.basis == Basis::kOption ? "gpus" : ""};
+  const std::string what =
+      fmt::format("{} GPUs cannot be divided into groups of tp {} x pp {} x cp {}", *gpus, tp, pp, cp);
+  if (stated.basis == Basis::kOption) return Error{what, {}, stated.shown};
+  return Error{fmt::format("{}: {}", stated.shown.empty() ? stated.origin : stated.shown, what),
+               stated.where};
 }
 
 void LaunchDraft::warn(std::string text, Where where) {

@@ -113,7 +113,7 @@ Result<ExitCode> run_import_plan(const ImportPlanOptions& options, const Command
         {.file = options.files.front()}};
   }
   if (!imported.missing.empty()) return missing_values(imported, options.files.front());
-  for (const std::string& line : warning_lines(imported)) context.note("warning: " + line);
+  for (const std::string& line : warning_lines(imported)) context.note(line);
   if (options.out != "-") GOODPUT_TRY_STATUS(write_text_atomically(options.out, imported.text));
   if (context.options.wants_result()) {
     Hash hash;

@@ -47,7 +47,7 @@ std::map<std::string, std::vector<std::string>> assumed_by_reason(const Imported
 
 std::string import_sentence(const ImportedLaunch& imported, const std::vector<std::string>& files) {
   const ModelShape& model = imported.plan.model;
-  const std::string what = fmt::format("{}, {}", model.name, parameters_text(model_parameters(model).total));
+  const std::string what = fmt::format("{} ({})", model.name, parameters_text(model_parameters(model).total));
   if (imported.is_model) return fmt::format("{} describes {}.", fmt::join(files, " and "), what);
   const ParallelPlan& plan = imported.plan.parallel;
   return fmt::format("{} {} {} on {} GPUs with {}: {} sequences of {} tokens per step, {} per micro-batch.",
