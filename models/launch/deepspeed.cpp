@@ -73,7 +73,7 @@ Status read_zero(Settings& settings, LaunchDraft& draft) {
   const Setting* offload = settings.find("zero_optimization.offload_optimizer.device");
   if (offload == nullptr) return Ok{};
   GOODPUT_TRY(const std::string device, text_of(*offload));
-  if (device == "nvme") draft.warn(*offload, "offloading to NVMe is not modelled: treated as host memory");
+  if (device == "nvme") draft.warn(*offload, "offloading to NVMe is not modeled: treated as host memory");
   const bool is_offloaded = device == "cpu" || device == "nvme";
   return draft.state("/parallel/offload_optimizer", is_offloaded ? "true" : "false", *offload);
 }
@@ -124,7 +124,7 @@ Status read_deepspeed(const LaunchText& launch, const LaunchOptions& /*options*/
     std::string name = type->texts[0];
     std::ranges::transform(name, name.begin(), [](unsigned char c) { return std::tolower(c); });
     if (name.find("adam") == std::string::npos)
-      draft.warn(*type, "only Adam is modelled: its state of 12 bytes per parameter is assumed");
+      draft.warn(*type, "only Adam is modeled: its state of 12 bytes per parameter is assumed");
   }
   draft.has_default_batch = true;
   for (const Setting* unused : settings.unused()) {
@@ -132,7 +132,7 @@ Status read_deepspeed(const LaunchText& launch, const LaunchOptions& /*options*/
         std::ranges::any_of(kNotModelled, [&](std::string_view key) { return unused->key.starts_with(key); });
     const bool is_off = unused->texts.size() == 1 && flag_of(*unused) && !*flag_of(*unused);
     is_known && !is_off && !is_null(*unused)
-        ? draft.warn(*unused, "is not modelled: it changes memory or step time")
+        ? draft.warn(*unused, "is not modeled: it changes memory or step time")
         : draft.ignore(*unused);
   }
   return Ok{};

@@ -195,7 +195,7 @@ class ConfigReader {
     const std::int64_t one = draft_.integer_or("/model/moe/expert_ffn", 0);
     if (one < 1 || shared % one != 0 || shared < 0)
       return width->error(fmt::format(
-          "must be a multiple of moe_intermediate_size ({}); other shared experts are not modelled", one));
+          "must be a multiple of moe_intermediate_size ({}); other shared experts are not modeled", one));
     return draft_.state("/model/moe/shared_experts", std::to_string(shared / one), *width);
   }
 
@@ -261,7 +261,7 @@ Status read_hugging_face(const LaunchText& launch, const LaunchOptions& /*option
   GOODPUT_TRY_STATUS(ConfigReader(settings, kArchitectures[*at], draft).read());
   for (const Setting* unused : settings.unused()) {
     if (std::ranges::find(kOddKeys, unused->key) != std::end(kOddKeys) && !is_null(*unused))
-      draft.warn(*unused, "is not modelled");
+      draft.warn(*unused, "is not modeled");
     else
       draft.ignore(*unused);
   }

@@ -133,11 +133,11 @@ void LaunchDraft::ignore(const Setting& setting) {
 
 Status LaunchDraft::approximate(const Setting& setting, std::string_view feature, std::string_view instead) {
   if (std::ranges::find(approximated, feature) != approximated.end()) {
-    warn(setting, fmt::format("{} is not modelled: treated as {}, as asked for", feature, instead));
+    warn(setting, fmt::format("{} is not modeled: treated as {}, as asked for", feature, instead));
     return Ok{};
   }
   Error error = setting.error(
-      fmt::format("{} is not modelled; {} {} treats it as {}", feature, kOption, feature, instead));
+      fmt::format("{} is not modeled; {} {} treats it as {}", feature, kOption, feature, instead));
   return std::move(error).of_option("approximate");
 }
 

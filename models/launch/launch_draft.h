@@ -30,7 +30,7 @@ struct DraftValue {
   std::string shown{};   // of a stated one, as the user wrote it: "--num-layers 80"
 };
 
-// Something that the user must know: what is not modelled or looks like a mistake.
+// Something that the user must know: what is not modeled or looks like a mistake.
 struct LaunchWarning {
   std::string text{};
   Where where{};
@@ -71,7 +71,7 @@ class LaunchDraft {
 
   std::vector<LaunchWarning> warnings{};
   std::vector<std::string> ignored{};
-  // Features that the user accepts to have treated as the nearest thing that is modelled.
+  // Features that the user accepts to have treated as the nearest thing that is modeled.
   std::vector<std::string> approximated{};
   // Fails unless the user accepts it. `instead`: "full attention".
   Status approximate(const Setting& setting, std::string_view feature, std::string_view instead);

@@ -250,7 +250,7 @@ void explain_unused(const Settings& settings, LaunchDraft& draft) {
         if (is_off || is_null(*unused))
           draft.ignore(*unused);
         else
-          draft.warn(*unused, "is not modelled: the step time or the memory will differ");
+          draft.warn(*unused, "is not modeled: the step time or the memory will differ");
         break;
       case ArgumentEffect::kUnknown:
         draft.warn(

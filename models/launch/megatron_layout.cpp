@@ -104,7 +104,7 @@ class LayoutReader {
     if (name == "alltoall" && type != nullptr)
       return draft_.state("/parallel/dispatcher", json_text("all_to_all"), *type);
     if (name.starts_with("allgather") && dialect_.has_defaults) {
-      const std::string what = "dispatching tokens by all-gather is not modelled: treated as all-to-all";
+      const std::string what = "dispatching tokens by all-gather is not modeled: treated as all-to-all";
       if (size("/parallel/ep") > 1) type != nullptr ? draft_.warn(*type, what) : draft_.warn(what);
     }
     assume("/parallel/dispatcher", json_text("all_to_all"));
@@ -324,13 +324,13 @@ class LayoutReader {
       if (const Setting* fraction = settings_.find("optimizer_offload_fraction")) {
         GOODPUT_TRY(const double share, number_of(*fraction));
         if (is_on && share < 1)
-          draft_.warn(*fraction, "only offloading the whole optimizer is modelled: treated as 1.0");
+          draft_.warn(*fraction, "only offloading the whole optimizer is modeled: treated as 1.0");
       }
     }
     if (const Setting* name = settings_.find("optimizer"); name != nullptr && !name->texts.empty()) {
       const bool is_adam = name->texts[0].find("adam") != std::string::npos;
       if (!is_adam)
-        draft_.warn(*name, "only Adam is modelled: its state of 12 bytes per parameter is assumed");
+        draft_.warn(*name, "only Adam is modeled: its state of 12 bytes per parameter is assumed");
     }
     if (!settings_.is_on("use_precision_aware_optimizer")) return Ok{};
     const Setting* by = settings_.find("use_precision_aware_optimizer");
@@ -373,7 +373,7 @@ class LayoutReader {
       for (const std::string& module : modules->texts) {
         if (module != "core_attn" && module != "moe_act" && module != "mla_up_proj" && module != "mlp_act")
           draft_.warn(*modules,
-                      fmt::format("recomputing {} is not modelled: it costs more time and less memory",
+                      fmt::format("recomputing {} is not modeled: it costs more time and less memory",
                                   in_quotes(module)));
       }
     }
@@ -389,11 +389,11 @@ class LayoutReader {
     const std::int64_t in_part = draft_.integer_or("/model/layers", 0) / std::max<std::int64_t>(parts, 1);
     if (settings_.text("recompute_method", settings_.text("checkpoint_method")) == "block") {
       if (layers < in_part)
-        draft_.warn(*count, fmt::format("recomputing {} of {} layers is not modelled: treated as all of them",
+        draft_.warn(*count, fmt::format("recomputing {} of {} layers is not modeled: treated as all of them",
                                         layers, in_part));
     } else if (layers > 1) {
       draft_.warn(*count,
-                  fmt::format("keeping the input of every {}th layer is not modelled: treated as every layer",
+                  fmt::format("keeping the input of every {}th layer is not modeled: treated as every layer",
                               layers));
     }
     return Ok{};
@@ -417,7 +417,7 @@ class LayoutReader {
     const std::string name = settings_.text("cp_comm_type", dialect_.is_deepspeed ? "a2a" : "p2p");
     if (name.starts_with("a2a") && type != nullptr)
       draft_.warn(*type,
-                  "exchanging heads instead of keys and values is not modelled: treated as an all-gather");
+                  "exchanging heads instead of keys and values is not modeled: treated as an all-gather");
     if (type != nullptr) return draft_.state("/parallel/overlap_cp", name == "p2p" ? "true" : "false", *type);
     assume("/parallel/overlap_cp", name == "p2p" ? "true" : "false");
     return Ok{};

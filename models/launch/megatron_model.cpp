@@ -187,7 +187,7 @@ class ModelReader {
       name = "rope";
     }
     if (name == "alibi")
-      draft_.warn(*type, "biases of attention by distance are not modelled: treated as free");
+      draft_.warn(*type, "biases of attention by distance are not modeled: treated as free");
     if (name != "learned_absolute") return draft_.state("/model/learned_positions", "0", *type);
     if (rows != nullptr) return draft_.state_integer("/model/learned_positions", rows);
     if (const Setting* length = settings_.find({"seq_length", "encoder_seq_length"})) {
@@ -216,7 +216,7 @@ class ModelReader {
     const Setting* count = settings_.find("num_experts");
     if (count != nullptr) {
       if (count->is_list)
-        return count->error("must be one number: layers with different numbers of experts are not modelled");
+        return count->error("must be one number: layers with different numbers of experts are not modeled");
       GOODPUT_TRY(const std::int64_t experts, integer_of(*count));
       if (experts == 1 && dialect_.is_deepspeed) return Ok{};  // its default: no experts
       GOODPUT_TRY_STATUS(draft_.state_integer("/model/moe/experts", count));
@@ -284,7 +284,7 @@ class ModelReader {
     if (one <= 0) return Ok{};
     if (shared % one != 0 || shared < 0) {
       return width->error(fmt::format(
-          "must be a multiple of the size of an expert ({}); other shared experts are not modelled", one));
+          "must be a multiple of the size of an expert ({}); other shared experts are not modeled", one));
     }
     return draft_.state("/model/moe/shared_experts", std::to_string(shared / one), *width);
   }

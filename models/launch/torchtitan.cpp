@@ -161,7 +161,7 @@ class TitanReader {
     if (stated > 0) {
       if (dp && pp > 1 && sequences <= 1'000'000'000 && *dp <= 1'000'000'000 && stated > sequences * *dp)
         draft_.warn(*global,
-                    "TorchTitan empties the pipeline after each local batch, which is not modelled: steps "
+                    "TorchTitan empties the pipeline after each local batch, which is not modeled: steps "
                     "take longer");
       return draft_.state("/parallel/global_batch", std::to_string(stated), *global);
     }
@@ -190,7 +190,7 @@ class TitanReader {
                                          did_you_mean(lower(name), names), fmt::join(names, ", ")));
     }
     if (known->theirs == "interleavedzerobubble" || known->theirs == "loopedbfs")
-      draft_.warn(*schedule, "is not modelled: treated as Interleaved1F1B");
+      draft_.warn(*schedule, "is not modeled: treated as Interleaved1F1B");
     draft_.derive("/parallel/schedule", json_text(known->ours),
                   schedule != nullptr ? origin_of(*schedule) : std::string(kDefault));
     return stages(pp, *known, per_stage, less_first, less_last);
@@ -274,13 +274,13 @@ class TitanReader {
     const Setting* option = settings_.find("activation_checkpoint.selective_ac_option");
     GOODPUT_TRY(const std::string name, mode != nullptr ? text_of(*mode) : Result<std::string>("selective"));
     if (name != "none" && name != "selective" && name != "full")
-      return mode->error("must be none, selective or full; other kinds are not modelled");
+      return mode->error("must be none, selective or full; other kinds are not modeled");
     if (mode != nullptr)
       GOODPUT_TRY_STATUS(draft_.state("/parallel/recompute", json_text(name), *mode));
     else
       assume("/parallel/recompute", json_text(name));
     if (name == "selective" && option != nullptr && option->texts.size() == 1 && option->texts[0] != "op")
-      draft_.warn(*option, "recomputing whole layers is not modelled: treated as \"op\"");
+      draft_.warn(*option, "recomputing whole layers is not modeled: treated as \"op\"");
     const Setting* compile = settings_.find({"compile.enable", "training.compile"});
     if (compile != nullptr) {
       GOODPUT_TRY(const bool is_on, flag_of(*compile));
@@ -307,7 +307,7 @@ class TitanReader {
     const Setting* offload = settings_.find("training.enable_cpu_offload");
     if (offload != nullptr && settings_.is_on("training.enable_cpu_offload")) {
       draft_.warn(*offload,
-                  "offloading parameters is not modelled: only the optimizer's state is in host memory");
+                  "offloading parameters is not modeled: only the optimizer's state is in host memory");
       GOODPUT_TRY_STATUS(draft_.state("/parallel/offload_optimizer", "true", *offload));
     }
     if (draft_.integer_or("/parallel/zero", 0) != 3) return Ok{};

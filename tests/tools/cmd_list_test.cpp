@@ -26,11 +26,10 @@ namespace {
 
 namespace fs = std::filesystem;
 
-const std::vector<std::string> kKinds = {"formats",  "schedules",       "cost-models",    "policies",
-                                         "failures", "models",          "clusters",       "stacks",
-                                         "plans",    "scenarios",       "routing-models", "calibrations",
-                                         "commands", "failure-presets", "fleets",         "alert-rules",
-                                         "recipes"};
+const std::vector<std::string> kKinds = {
+    "formats",  "schedules",       "cost-models", "policies",    "failures",       "models",
+    "clusters", "stacks",          "plans",       "scenarios",   "routing-models", "calibrations",
+    "commands", "failure-presets", "fleets",      "alert-rules", "recipes"};
 
 Json listed(const std::string& what, const std::string& configs = GOODPUT_CONFIGS) {
   std::ostringstream out;
@@ -147,6 +146,7 @@ TEST_CASE("list: a kind of which there is none says where it looked; a wrong fol
   CHECK(message_of("suites", folder) ==
         "error: --configs: \"" + folder +
             "\" contains no configs; name a folder that has at least one of models, clusters, stacks, plans, "
+            "recipes, "
             "scenarios, sweeps, questions, calibration, routing, suites, failures, fleets, alerts\n");
   fs::create_directory(configs.path() / "suites");
   const auto kinds = config_kinds();

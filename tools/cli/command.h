@@ -14,11 +14,15 @@
 #include <vector>
 
 #include "sim/base/errors.h"
-#include "sim/config/library.h"
+
 #include "tools/cli/command_help.h"
 #include "tools/cli/options.h"
 
 namespace goodput {
+
+namespace config {
+class ForeignFiles;
+}  // namespace config
 
 enum class ExitCode : int {
   kOk = 0,

@@ -173,7 +173,7 @@ class ImportCommand final : public Command {
              "Set a shell variable that a launch script reads, for example NNODES=16; repeatable")
         .one_value_each();
     plan.add("--approximate", plan_.approximated, "FEATURE",
-             "Accept that a feature is not modelled, for example sliding-window; error messages name the "
+             "Accept that a feature is not modeled, for example sliding-window; error messages name the "
              "feature; repeatable")
         .one_value_each();
   }

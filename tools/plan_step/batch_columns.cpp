@@ -44,6 +44,7 @@ const std::vector<std::pair<std::string, Json>>& objects_with_columns() {
     model.latent.emplace();
     model.moe.emplace();
     model.moe->expert_groups = model.moe->top_groups = 1;
+    model.moe->shared_gate = model.qk_norm = model.attention_sinks = true;
     Json of_model = written(model);
     const Json latent = of_model.at("latent");
     const Json moe = of_model.at("moe");

@@ -172,18 +172,18 @@ TEST_CASE("launch: recomputation has many spellings") {
   CHECK(warnings(imported(
             script("--recompute-granularity full --recompute-method block --recompute-num-layers 2"))) ==
         std::vector<std::string>{
-            "--recompute-num-layers 2: recomputing 2 of 4 layers is not modelled: treated as all of them"});
+            "--recompute-num-layers 2: recomputing 2 of 4 layers is not modeled: treated as all of them"});
 }
 
 TEST_CASE(
-    "launch: arguments that change a step and are not modelled are warnings, others are listed as ignored") {
+    "launch: arguments that change a step and are not modeled are warnings, others are listed as ignored") {
   const ImportedLaunch launch = imported(
       script("--lr 1e-4 --save /tmp/x --moe-expert-capacity-factor 1.0 --window-size 128 --num-layerz 3"));
   CHECK(launch.draft.ignored == std::vector<std::string>{"lr", "save"});
   CHECK(warnings(launch) ==
         std::vector<std::string>{
-            "--moe-expert-capacity-factor 1.0: is not modelled: the step time or the memory will differ",
-            "--window-size 128: is not modelled: the step time or the memory will differ",
+            "--moe-expert-capacity-factor 1.0: is not modeled: the step time or the memory will differ",
+            "--window-size 128: is not modeled: the step time or the memory will differ",
             "--num-layerz 3: is not a setting that goodput knows; did you mean \"num_layers\"?; check that "
             "it does not "
             "change the model, the layout, precision or memory"});
@@ -194,7 +194,7 @@ TEST_CASE("launch: sliding windows are treated as full attention only where the 
     "num_attention_heads": 4, "num_hidden_layers": 2, "num_key_value_heads": 2, "vocab_size": 100, "sliding_window": 4096})";
   CHECK(
       problem(config) ==
-      "FILE /sliding_window: sliding_window 4096: sliding-window is not modelled; approximate sliding-window "
+      "FILE /sliding_window: sliding_window 4096: sliding-window is not modeled; approximate sliding-window "
       "treats it as full attention");
   ImportRequest request;
   request.approximated = {"sliding-window"};
@@ -202,7 +202,7 @@ TEST_CASE("launch: sliding windows are treated as full attention only where the 
   CHECK(launch.is_model);
   CHECK(warnings(launch) ==
         std::vector<std::string>{
-            "sliding_window 4096: sliding-window is not modelled: treated as full attention, as asked for"});
+            "sliding_window 4096: sliding-window is not modeled: treated as full attention, as asked for"});
 }
 
 TEST_CASE("launch: a model that the user names must agree with what the files say of it") {

@@ -447,7 +447,10 @@ TEST_CASE("plan-step --batch: what a row of keys cannot be") {
   CHECK(of_row("gpus,dp", "8,2") == "error: ROWS:2: gpus is 8, but dp x pp x tp x cp is 2\n");
   CHECK(of_row("gpus,dp", "x,2") ==
         "error: ROWS:2: gpus must be a whole number from 1 to 1000000000, not \"x\"\n");
-  CHECK(of_row("biases", "2") == "error: ROWS:2: /model/biases: must be true or false, not 2\n");
+  CHECK(of_row("biases", "2") ==
+        "error: ROWS:2: /model/biases: must be true, false or an array of \"qkv\", \"attention_output\", "
+        "\"ffn\", "
+        "\"norm\", \"router\", not 2\n");
   CHECK(of_row("/parallel/tpp", "2").starts_with("error: ROWS:2: /parallel/tpp: unknown key; did you mean"));
   CHECK(of_row("/parallel/tp/x", "2") == "error: ROWS:2: column \"/parallel/tp/x\" is not a key of a plan\n");
   CHECK(of_row("/parallel/~2", "2") == "error: ROWS:2: column \"/parallel/~2\" is not a key of a plan\n");

@@ -210,7 +210,8 @@ TEST_CASE("command line: one line says what is wrong and suggests") {
   CHECK(error_of({"list", "formats", "x"}) == "error: goodput list: unexpected argument \"x\"");
   CHECK(error_of({"list", "format"}) ==
         "error: unknown kind of list \"format\"; did you mean \"formats\"?; known: formats, schedules, "
-        "cost-models, policies, failures, models, clusters, stacks, plans, scenarios, sweeps, questions, "
+        "cost-models, policies, failures, models, clusters, stacks, plans, recipes, scenarios, sweeps, "
+        "questions, "
         "failure-presets, routing-models, suites, calibrations, fleets, alert-rules, commands");
   CHECK(error_of({"list", "formats", "--jobs", "0"}) ==
         "error: goodput list: --jobs: must be a whole number from 1 to 4096, not \"0\"; see goodput list "
