@@ -46,6 +46,7 @@ Status read_megatron(const LaunchText& launch, const LaunchOptions& options, Lau
                   ? read_test_config(launch)
                   : read_megatron_arguments(launch.text, launch.file, options.environment));
   Settings& settings = arguments.settings;
+  draft.warnings.insert(draft.warnings.end(), arguments.warnings.begin(), arguments.warnings.end());
   const bool uses_deepspeed = is_deepspeed_run(settings);
   const MegatronDialect dialect{.name = uses_deepspeed ? "Megatron-DeepSpeed" : "Megatron-LM",
                                 .has_default_ffn = true,

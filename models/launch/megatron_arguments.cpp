@@ -17,8 +17,10 @@
 namespace goodput::launch {
 namespace {
 
-constexpr std::array<std::string_view, 4> kTelling = {"--num-layers", "--tensor-model-parallel-size",
-                                                      "--num-attention-heads", "--hidden-size"};
+constexpr std::array<std::string_view, 8> kTelling = {
+    "--num-layers",       "--tensor-model-parallel-size", "--num-attention-heads",          "--hidden-size",
+    "--micro-batch-size", "--global-batch-size",          "--pipeline-model-parallel-size", "--seq-length"};
+constexpr std::size_t kMostArguments = 2000;
 
 std::string key_of(std::string_view argument) {
   std::string key(argument.substr(2));
@@ -56,6 +58,12 @@ std::size_t count_of(std::string_view text, std::string_view part) {
   return count;
 }
 
+std::vector<std::string> texts_of(const ShellCommand& words) {
+  std::vector<std::string> texts;
+  for (const ShellText& word : words) texts.push_back(word.text);
+  return texts;
+}
+
 // The command that starts the training. An argument file is one command over all its lines.
 Result<ShellCommand> training_command(const ShellScript& script, const std::string& file) {
   std::optional<ShellCommand> found;
@@ -68,7 +76,7 @@ Result<ShellCommand> training_command(const ShellScript& script, const std::stri
       continue;
     }
     if (!has_telling_argument(words) || words[0].text == "echo" || words[0].text == "printf") continue;
-    if (found && found->front().line() != words.front().line()) {
+    if (found && texts_of(*found) != texts_of(words)) {
       return Error{fmt::format("starts training twice, here and in line {}; keep one of the commands",
                                found->front().line()),
                    {.file = file, .position = Position::line(words.front().line())}};
@@ -103,6 +111,7 @@ constexpr LauncherOption kLauncherOptions[] = {
     {"--ntasks", Counts::kTotal},
     {"-np", Counts::kTotal},
     {"-n", Counts::kTotal},
+    {"--num_processes", Counts::kTotal},
 };
 
 class Launcher {
@@ -128,7 +137,8 @@ class Launcher {
       std::string count = value;
       std::string option = dashed;
       if (name == "gres" || name == "gpus") {
-        count = value.substr(value.rfind(':') + 1);
+        count = value.substr(0, value.find(','));
+        count = count.substr(count.rfind(':') + 1);
         option = name == "gres" ? "--gpus-per-node" : "--ntasks";
         if (name == "gres" && !value.starts_with("gpu")) continue;
       }
@@ -145,7 +155,7 @@ class Launcher {
     const auto& nodes = by_[static_cast<std::size_t>(Counts::kNodes)];
     const auto& per_node = by_[static_cast<std::size_t>(Counts::kPerNode)];
     const auto& total = by_[static_cast<std::size_t>(Counts::kTotal)];
-    if (total && !nodes && !per_node) return total;
+    if (total && !(nodes && per_node)) return total;
     if (!nodes && !per_node) return std::nullopt;
     if (!is_torchrun_ && (!nodes || !per_node)) return std::nullopt;
     Setting setting = nodes ? *nodes : *per_node;
@@ -170,34 +180,45 @@ class Launcher {
   bool is_torchrun_ = false;
 };
 
+// A variable without value, which is no word. `is_unknown`: goodput cannot tell whether it has one.
+bool is_lone_variable(std::string_view text, bool& is_unknown) {
+  if (text.size() < 2 || text.front() != kUnsetBegin || text.find(kUnsetEnd) + 1 != text.size()) return false;
+  is_unknown = text[1] == kUnknown;
+  return true;
+}
+
 // `--key value ...`, `--key=value` and `--flag`, from `begin` on.
-void add_arguments(const ShellCommand& words, std::size_t begin, Settings& settings) {
+Status add_arguments(const ShellCommand& words, std::size_t begin, Settings& settings) {
   for (std::size_t i = begin; i < words.size();) {
     const ShellText& word = words[i++];
     if (!word.text.starts_with("--") || word.text.size() == 2) continue;
     const std::size_t equals = word.text.find('=');
     const std::string name = word.text.substr(0, equals);
     Setting setting{.key = key_of(name), .shown = name, .texts = {}, .is_list = false, .where = {}};
-    std::uint32_t line = word.line();
+    setting.where = {.file = settings.file(), .position = Position::line(word.line())};
     if (equals != std::string::npos) setting.texts.push_back(word.text.substr(equals + 1));
     const bool is_flag = is_flag_argument(setting.key);
     while (equals == std::string::npos && i < words.size() && !words[i].text.starts_with("--")) {
-      // A variable without value is no word.
-      const std::string& text = words[i].text;
-      const bool is_unset = text.front() == kUnsetBegin && text.find(kUnsetEnd) + 1 == text.size();
-      if (is_unset && (is_flag || !setting.texts.empty())) {
-        ++i;
-        continue;
+      const std::string& text = words[i++].text;
+      const bool is_complete = is_flag || (!setting.texts.empty() && is_value_argument(setting.key));
+      bool is_unknown = false;
+      if (is_complete && (text.empty() || is_lone_variable(text, is_unknown))) {
+        if (!is_unknown) continue;
+        Setting by = setting;
+        by.texts = {text};
+        by.is_list = false;
+        return text_of(by).error();
       }
-      setting.texts.push_back(words[i].text);
-      setting.shown += ' ' + words[i].text;
-      ++i;
+      setting.texts.push_back(text);
+      setting.shown += ' ' + text;
     }
     if (equals != std::string::npos) setting.shown = word.text;
     setting.is_list = setting.texts.size() > 1;
-    setting.where = {.file = settings.file(), .position = Position::line(line)};
     settings.add(std::move(setting));
+    if (settings.all().size() > kMostArguments)
+      return Error{fmt::format("has more than {} arguments", kMostArguments), {.file = settings.file()}};
   }
+  return Ok{};
 }
 
 // The launcher's own arguments come before the program (*.py), or before the first that is not its.
@@ -237,7 +258,14 @@ Result<MegatronArguments> read_megatron_arguments(const std::string& text, const
   const std::size_t begin = read_launcher(words, launcher);
   launcher.see_batch(script.batch_options);
   MegatronArguments arguments{Settings(file), launcher.gpus()};
-  add_arguments(words, begin, arguments.settings);
+  GOODPUT_TRY_STATUS(add_arguments(words, begin, arguments.settings));
+  for (const std::uint32_t line : script.left_out)
+    arguments.warnings.push_back({"adds arguments under a condition that goodput cannot evaluate: left out",
+                                  {.file = file, .position = Position::line(line)}});
+  for (const ShellText& sourced : script.sourced)
+    arguments.warnings.push_back(
+        {fmt::format("reads {}, which goodput does not: what it sets is not known", in_quotes(sourced.text)),
+         {.file = file, .position = Position::line(sourced.line())}});
   return arguments;
 }
 

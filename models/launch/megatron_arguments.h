@@ -16,6 +16,7 @@ struct MegatronArguments {
   Settings settings;
   // GPUs that the launcher (torchrun, srun, deepspeed, mpirun, #SBATCH) asks for; none: it does not say.
   std::optional<Setting> gpus{};
+  std::vector<LaunchWarning> warnings{};
 };
 
 // Whether the text passes any of Megatron-LM's arguments for the shape of a model.

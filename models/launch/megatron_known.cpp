@@ -36,7 +36,7 @@ constexpr std::string_view kValues =
     "num_layers num_layers_per_virtual_pipeline_stage num_query_groups "
     "num_virtual_stages_per_pipeline_rank optimizer pipeline_model_parallel_layout "
     "pipeline_model_parallel_size position_embedding_type q_lora_rank qk_head_dim qk_pos_emb_head_dim "
-    "recompute_granularity recompute_method recompute_modules recompute_num_layers seq_length "
+    "recompute_granularity recompute_method recompute_num_layers seq_length "
     "tensor_model_parallel_size tokenizer_type transformer_impl v_head_dim vocab_size zero_stage";
 
 // A name that ends with "_" or "-": all that begin so.
@@ -100,6 +100,10 @@ ArgumentEffect effect_of_argument(std::string_view key) {
              : ArgumentEffect::kUnknown;
 }
 
+bool is_value_argument(std::string_view key) {
+  return is_listed(key, kValues);
+}
+
 bool is_flag_argument(std::string_view key) {
   return is_listed(key, kFlags);
 }
@@ -107,7 +111,8 @@ bool is_flag_argument(std::string_view key) {
 std::string similar_argument(std::string_view key) {
   std::vector<std::string_view> known;
   for (const std::string_view names : {kFlags, kValues, kChanges, kNone}) {
-    for (const std::string_view name : split(names, ' ')) known.push_back(name);
+    for (const std::string_view name : split(names, ' '))
+      if (!name.ends_with('_')) known.push_back(name);
   }
   return did_you_mean(key, known);
 }

@@ -14,7 +14,8 @@ enum class ArgumentEffect {
 
 // `key`: "log_interval".
 [[nodiscard]] ArgumentEffect effect_of_argument(std::string_view key);
-// Whether the argument takes no value.
+// Whether the argument is read and takes one value, or none.
+[[nodiscard]] bool is_value_argument(std::string_view key);
 [[nodiscard]] bool is_flag_argument(std::string_view key);
 // `; did you mean "X"?` for the nearest argument that goodput knows, else empty.
 [[nodiscard]] std::string similar_argument(std::string_view key);

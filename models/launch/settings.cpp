@@ -30,7 +30,7 @@ std::optional<std::string> unset_variable(std::string_view text) {
 std::string shown_value(std::string_view text) {
   std::string result;
   for (const char c : text) result += c == kUnsetBegin ? '$' : c;
-  std::erase(result, kUnsetEnd);
+  std::erase_if(result, [](char c) { return c == kUnsetEnd || c == kUnknown; });
   return result;
 }
 
@@ -92,8 +92,14 @@ Result<std::string> text_of(const Setting& setting) {
   if (setting.texts.size() != 1 || setting.is_list) return setting.error("must have one value");
   const std::string& text = setting.texts.front();
   if (const auto name = unset_variable(text)) {
-    Error unset =
-        setting.error(fmt::format("the script does not set {}; give {} {}=VALUE", *name, kOption, *name));
+    const bool is_unknown = name->starts_with(kUnknown);
+    const std::string plain = is_unknown ? name->substr(1) : *name;
+    if (plain.empty())
+      return setting.error(
+          "is the output of a command, which goodput does not run; write the value into the script");
+    Error unset = setting.error(fmt::format(
+        "{} {}; give {} {}=VALUE",
+        is_unknown ? "goodput cannot tell the value of" : "the script does not set", plain, kOption, plain));
     return std::move(unset).of_option("env");
   }
   return text;

@@ -16,6 +16,8 @@ namespace goodput::launch {
 // Around the name of a shell variable, in a text: the script does not set it.
 inline constexpr char kUnsetBegin = '\x01';
 inline constexpr char kUnsetEnd = '\x02';
+// Behind kUnsetBegin: the script sets it to something that goodput cannot tell.
+inline constexpr char kUnknown = '\x03';
 
 struct Setting {
   std::string key{};                 // tensor_model_parallel_size, model.num_layers

@@ -1,6 +1,7 @@
 #include "models/launch/shell_arithmetic.h"
 
 #include <cctype>
+#include <charconv>
 #include <iterator>
 #include <limits>
 
@@ -54,22 +55,25 @@ class Arithmetic {
     return condition ? (*condition != 0 ? yes : no) : std::nullopt;
   }
 
-  Number compare() {
-    constexpr std::string_view kOperators[] = {"==", "!=", "<=", ">=", "&&", "||", "<", ">"};
-    Number left = add();
+  // Levels of operators of two operands, the weakest first.
+  Number compare(std::size_t level = 0) {
+    constexpr std::string_view kOperators[][4] = {
+        {"||", "||", "||", "||"}, {"&&", "&&", "&&", "&&"}, {"==", "!=", "==", "!="}, {"<=", ">=", "<", ">"}};
+    if (level == std::size(kOperators)) return add();
+    Number left = compare(level + 1);
     while (true) {
-      const std::size_t op = take_one_of(kOperators);
-      if (op == std::size(kOperators)) return left;
-      const Number right = add();
-      if (!left || !right) return std::nullopt;
-      const bool results[] = {*left == *right,
-                              *left != *right,
-                              *left <= *right,
-                              *left >= *right,
-                              *left != 0 && *right != 0,
-                              *left != 0 || *right != 0,
-                              *left<*right, *left> * right};
-      left = results[op] ? 1 : 0;
+      const std::size_t op = take_one_of(kOperators[level]);
+      if (op == 4) return left;
+      const Number right = compare(level + 1);
+      if (!left || !right) {
+        left = std::nullopt;
+        continue;
+      }
+      const bool results[][4] = {{*left != 0 || *right != 0},
+                                 {*left != 0 && *right != 0},
+                                 {*left == *right, *left != *right},
+                                 {*left <= *right, *left >= *right, *left<*right, *left> * right}};
+      left = results[level][op] ? 1 : 0;
     }
   }
 
@@ -123,6 +127,17 @@ class Arithmetic {
     return value;
   }
 
+  // Decimal; behind 0 octal, behind 0x hexadecimal.
+  static Number literal(const std::string& word) {
+    if (word.size() < 2 || word[0] != '0') return parse_integer(word);
+    const bool is_hex = word[1] == 'x' || word[1] == 'X';
+    std::int64_t value = 0;
+    const char* const begin = word.data() + (is_hex ? 2 : 1);
+    const char* const end = word.data() + word.size();
+    const auto [read, failed] = std::from_chars(begin, end, value, is_hex ? 16 : 8);
+    return failed == std::errc() && read == end ? Number(value) : std::nullopt;
+  }
+
   // 8, NAME, $NAME, ${NAME}
   Number operand() {
     skip_blanks();
@@ -135,7 +150,7 @@ class Arithmetic {
       word += text_[at_++];
     if (braces && !take('}')) return std::nullopt;
     if (word.empty()) return std::nullopt;
-    return std::isdigit(static_cast<unsigned char>(word[0])) != 0 && !braces ? parse_integer(word)
+    return std::isdigit(static_cast<unsigned char>(word[0])) != 0 && !braces ? literal(word)
                                                                              : value_of_(word);
   }
 

@@ -70,6 +70,16 @@ void ShellLexer::read_here_documents(RawCommand& command) {
 // Blanks, comments and what ends a command. False: a word begins.
 bool ShellLexer::read_separator(RawCommand& command, bool in_pattern, bool& is_done) {
   const char c = peek();
+  // [[ A && B ]] is one command.
+  const bool is_test =
+      !command.words.empty() && command.words[0].text == "[[" && command.words.back().text != "]]";
+  if (is_test && (c == '&' || c == '|' || c == '(' || c == ')' || c == '<')) {
+    ShellText word;
+    take(word);
+    if (peek() == c) take(word);
+    command.words.push_back(std::move(word));
+    return true;
+  }
   const auto end = [&](std::size_t length, ShellEnd how) {
     at_ += length;
     is_done = !command.words.empty() || how == ShellEnd::kCase;

@@ -33,8 +33,6 @@ class ShellLexer {
   [[nodiscard]] const std::vector<ShellText>& batch_lines() const { return batch_lines_; }
 
  private:
-  class Word;
-
   [[nodiscard]] char peek(std::size_t ahead = 0) const {
     return at_ + ahead < text_.text.size() ? text_.text[at_ + ahead] : '\0';
   }

@@ -68,6 +68,7 @@ class ScriptReader {
 
   ShellScript take() && {
     script_.variables = variables_.values_with("--");
+    script_.left_out = variables_.left_out();
     return std::move(script_);
   }
 
@@ -143,18 +144,24 @@ class ScriptReader {
       enter(true);
     } else if (word == "for" || word == "select") {
       blocks_.push_back({.closing = "done", .taken = std::nullopt});
+      if (command.words.size() > 1) variables_.forget(command.words[1].text, command.words[1].line());
     } else if (word == "case" && command.words.size() > 1) {
       OpenBlock block{.closing = "esac", .taken = false, .earlier = false, .in_pattern = true};
       block.subject = shell_text(variables_.text_of(command.words[1]), command.words[1].line());
       blocks_.push_back(std::move(block));
-    } else if (word == "fi" || word == "done" || word == "esac") {
+    } else if (word.ends_with("()") || word == "function") {
+      function_begins_ = true;  // whether it is called is not followed
+    } else if (word == "{") {
+      blocks_.push_back(
+          {.closing = "}", .taken = std::exchange(function_begins_, false) ? Truth() : Truth(true)});
+    } else if (word == "fi" || word == "done" || word == "esac" || word == "}") {
       if (!blocks_.empty() && blocks_.back().closing == word) blocks_.pop_back();
       before_ = ShellEnd::kLine;
       status_ = true;
     } else if (word == "!") {
       is_negated_ = !is_negated_;
     } else {
-      return word == "then" || word == "do" || word == "else" || word == "{" || word == "}";
+      return word == "then" || word == "do" || word == "else";
     }
     return true;
   }
@@ -209,25 +216,52 @@ class ScriptReader {
     return word == "[" || word == "[[" || word == "test" || word.starts_with("((");
   }
 
-  // [ A = B ], [[ -z A ]], (( A > B )). Commands are taken to succeed.
+  // [ A = B ], [[ -z A && B != C ]], (( A > B )), true, false. Of other commands it is not known, except for
+  // those that hardly fail.
   Truth condition(const std::vector<ShellText>& words) {
     const std::string& first = words[0].text;
-    if (!is_condition(first)) return true;
     if (first.starts_with("((")) {
       const std::string inside = first.substr(2, first.size() < 4 ? 0 : first.size() - 4);
       const auto value = variables_.arithmetic(inside);
       return value ? Truth(*value != 0) : std::nullopt;
     }
+    if (!is_condition(first)) {
+      static constexpr std::string_view kSucceed[] = {"true",   ":",   "cd",    "mkdir", "echo",
+                                                      "export", "set", "pushd", "module"};
+      const std::string program = variables_.text_of(words[0]);
+      if (program == "false") return false;
+      return std::ranges::find(kSucceed, program) != std::end(kSucceed) ? Truth(true) : std::nullopt;
+    }
     std::vector<std::string> texts;
     for (std::size_t i = 1; i < words.size(); ++i) texts.push_back(variables_.text_of(words[i]));
     if (!texts.empty() && (texts.back() == "]" || texts.back() == "]]")) texts.pop_back();
-    bool negated = false;
-    if (!texts.empty() && texts[0] == "!") {
-      negated = true;
-      texts.erase(texts.begin());
+    if (std::ranges::find(texts, "(") != texts.end()) return std::nullopt;
+    return any_of(texts);
+  }
+
+  // A || B && ! C, with && before ||.
+  static Truth any_of(const std::vector<std::string>& words) {
+    Truth any = false;
+    Truth all = true;
+    std::vector<std::string> one;
+    const auto take = [&] {
+      const bool negated = !one.empty() && one[0] == "!";
+      if (negated) one.erase(one.begin());
+      const Truth result = test(std::exchange(one, {}));
+      all = both(all, result && negated ? Truth(!*result) : result);
+    };
+    for (const std::string& word : words) {
+      if (word == "&&" || word == "-a") {
+        take();
+      } else if (word == "||" || word == "-o") {
+        take();
+        any = either(any, std::exchange(all, Truth(true)));
+      } else {
+        one.push_back(word);
+      }
     }
-    const Truth result = test(texts);
-    return result ? Truth(*result != negated) : std::nullopt;
+    take();
+    return either(any, all);
   }
 
   static Truth test(const std::vector<std::string>& words) {
@@ -259,6 +293,8 @@ class ScriptReader {
     const bool declares =
         name == "export" || name == "local" || name == "readonly" || name == "declare" || name == "typeset";
     if (declares) first = 1;
+    while (declares && first < raw.words.size() && raw.words[first].text.starts_with('-')) ++first;
+    if (sets_variables(raw.words)) return Ok{};
     std::size_t next = first;
     while (next < raw.words.size() && variables_.assign(raw.words[next], is_certain)) ++next;
     if (declares || next == raw.words.size()) return Ok{};
@@ -268,6 +304,7 @@ class ScriptReader {
     }
     if (command.empty()) return Ok{};
     const std::string& program = command[prefix.size() < command.size() ? prefix.size() : 0].text;
+    if (program == "source" || program == ".") script_.sourced.push_back(command.back());
     for (const ShellText& document : raw.here_documents) {
       if (program == "sbatch" || program == "bash" || program == "sh" || program == "ssh")
         GOODPUT_TRY_STATUS(run(joined_expansion(document)));
@@ -289,6 +326,46 @@ class ScriptReader {
     }
     script_.commands.push_back(std::move(command));
     return Ok{};
+  }
+
+  // unset, read and the like, and ((A += 1)): what they set is not followed.
+  bool sets_variables(const std::vector<ShellText>& words) {
+    const std::string& name = words[0].text;
+    const std::uint32_t line = words[0].line();
+    if (name == "unset") {
+      for (const ShellText& word : words) variables_.unset(word.text);
+    } else if (name == "read" || name == "mapfile" || name == "readarray" || name == "printf" ||
+               name == "getopts") {
+      for (std::size_t i = 1; i < words.size(); ++i) {
+        const bool is_target = name != "printf" || (i > 1 && words[i - 1].text == "-v");
+        if (is_target && is_variable(words[i].text)) variables_.forget(words[i].text, line);
+      }
+    } else if (name.starts_with("((") || name == "let") {
+      for (const ShellText& word : words) forget_assigned(word);
+    } else {
+      return false;
+    }
+    return true;
+  }
+
+  static bool is_variable(const std::string& text) {
+    return !text.empty() && std::ranges::all_of(text, is_shell_name_char) && (text[0] < '0' || text[0] > '9');
+  }
+
+  // Names before =, += and the like, ++ and --, or behind the latter.
+  void forget_assigned(const ShellText& word) {
+    if (word.text.find('=') == std::string::npos && word.text.find("++") == std::string::npos &&
+        word.text.find("--") == std::string::npos)
+      return;
+    std::string name;
+    for (const char c : word.text + " ") {
+      if (is_shell_name_char(c)) {
+        name += c;
+      } else if (!name.empty()) {
+        if (is_variable(name)) variables_.forget(name, word.line());
+        name.clear();
+      }
+    }
   }
 
   static ShellText joined_words(const ShellCommand& command, std::size_t begin) {
@@ -330,6 +407,7 @@ class ScriptReader {
   Truth status_ = true;                // of the commands before on the same line
   ShellEnd before_ = ShellEnd::kLine;  // what stands between them and the next
   bool is_negated_ = false;
+  bool function_begins_ = false;
   ShellScript script_{};
 };
 

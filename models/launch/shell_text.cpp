@@ -23,12 +23,24 @@ ShellText shell_text(std::string_view text, std::uint32_t line) {
   return {std::string(text), std::vector<std::uint32_t>(text.size(), line)};
 }
 
+namespace {
+
 // The name becomes part of text that may be read as shell words again.
-ShellText unset_text(std::string_view name, std::uint32_t line) {
+std::string plain_name(std::string_view name) {
   std::string plain(name.substr(0, 40));
   for (char& c : plain)
     if (!is_shell_name_char(c)) c = '_';
-  return shell_text(kUnsetBegin + plain + kUnsetEnd, line);
+  return plain;
+}
+
+}  // namespace
+
+ShellText unset_text(std::string_view name, std::uint32_t line) {
+  return shell_text(kUnsetBegin + plain_name(name) + kUnsetEnd, line);
+}
+
+ShellText unknown_text(std::string_view name, std::uint32_t line) {
+  return shell_text(std::string{kUnsetBegin, kUnknown} + plain_name(name) + kUnsetEnd, line);
 }
 
 bool is_known(std::string_view text) {

@@ -24,6 +24,8 @@ struct ShellText {
 
 [[nodiscard]] ShellText shell_text(std::string_view text, std::uint32_t line);
 [[nodiscard]] ShellText unset_text(std::string_view name, std::uint32_t line);
+// A value that goodput cannot tell; empty: of no variable.
+[[nodiscard]] ShellText unknown_text(std::string_view name, std::uint32_t line);
 [[nodiscard]] bool is_known(std::string_view text);  // refers to no variable that is not set
 [[nodiscard]] bool is_blank(char c);
 [[nodiscard]] bool is_shell_name_char(char c);

@@ -13,7 +13,6 @@ namespace goodput::launch {
 namespace {
 
 constexpr std::size_t kLargestExpansion = std::size_t{1} << 22;
-constexpr std::string_view kCommandOutput = "the_output_of_a_command";
 constexpr int kDeepestDefaults = 20;  // ${A:-${B:-...}}
 
 bool is_digit_char(char c) {
@@ -46,7 +45,7 @@ std::string replaced_text(std::string text, std::string_view rule) {
   const std::size_t slash = std::min(rule.find('/'), rule.size());
   const std::string_view pattern = rule.substr(0, slash);
   const std::string_view with = slash < rule.size() ? rule.substr(slash + 1) : "";
-  if (pattern.empty()) return text;
+  if (pattern.empty() || text.size() / pattern.size() * with.size() > kLargestExpansion) return text;
   for (std::size_t at = text.find(pattern); at != std::string::npos;
        at = text.find(pattern, at + with.size())) {
     text.replace(at, pattern.size(), with);
@@ -57,9 +56,16 @@ std::string replaced_text(std::string text, std::string_view rule) {
 
 }  // namespace
 
-ShellVariables::ShellVariables(const std::map<std::string, std::string>& environment) {
+ShellVariables::ShellVariables(const std::map<std::string, std::string>& environment)
+    : environment_(environment) {
   for (const auto& [name, value] : environment)
-    variables_[name] = {.value = {shell_text(value, 0)}, .is_certain = true, .is_outside = true};
+    variables_[name] = {.value = {shell_text(value, 0)}, .is_outside = true};
+}
+
+void ShellVariables::forget(const std::string& name, std::uint32_t line) {
+  const auto outside = environment_.find(name);
+  variables_[name] = {.value = {outside != environment_.end() ? shell_text(outside->second, line)
+                                                              : unknown_text(name, line)}};
 }
 
 bool ShellVariables::is_too_large() const {
@@ -80,25 +86,27 @@ bool ShellVariables::assign(const ShellText& word, bool is_certain) {
   for (const ShellText& part : value) size_ += part.text.size();
 
   const auto known = variables_.find(name);
-  // What a command would print, or the script's own argument: the user can give it by the variable's name.
-  const bool is_asked = value.size() == 1 && !value[0].text.empty() && value[0].text.front() == kUnsetBegin &&
-                        value[0].text.find(kUnsetEnd) + 1 == value[0].text.size();
-  if (is_asked) {
-    if (known != variables_.end() && known->second.is_outside) return true;
-    value = {unset_text(name, word.line())};
+  // What a command would print: the user can give it by the variable's name.
+  const bool is_unknown = value.size() == 1 && value[0].text.size() > 1 &&
+                          value[0].text.front() == kUnsetBegin &&
+                          value[0].text.find(kUnsetEnd) + 1 == value[0].text.size();
+  if (is_unknown) {
+    forget(name, word.line());
+    return true;
   }
-  if (!is_certain && known != variables_.end()) {
-    // The user's value, or one that the branch would only extend, stays.
-    const Variable& before = known->second;
-    const bool extends = appends || (!before.value.empty() && !value.empty() &&
-                                     value[0].text.starts_with(before.value[0].text));
-    if (before.is_outside || extends) return true;
-    if (joined(before.value).text != joined(value).text)
-      variables_[name] = {.value = {unset_text(name, word.line())}, .is_certain = false};
+  if (!is_certain) {
+    const std::string before = known == variables_.end() ? "" : joined(known->second.value).text;
+    const std::string after = joined(value).text;
+    if (known != variables_.end() && (known->second.is_outside || before == after)) return true;
+    const bool adds_arguments =
+        (appends || after.starts_with(before)) && after.find("--") != std::string::npos;
+    if (adds_arguments)
+      left_out_.push_back(word.line());
+    else
+      forget(name, word.line());
     return true;
   }
   Variable& variable = variables_[name];
-  variable.is_certain = is_certain;
   variable.is_outside = false;
   if (!appends || variable.value.empty())
     variable.value = std::move(value);
@@ -174,12 +182,12 @@ std::vector<ShellText> ShellVariables::expand(const ShellText& word, bool whole)
       for (++i; i < text.size() && text[i] != '\''; ++i) expansion.add(text[i], word.lines[i]);
     } else if (c == '"') {
       in_double = !in_double;
-      expansion.quote();
+      if (in_double) expansion.quote();
     } else if (c == '\\' && i + 1 < text.size()) {
       ++i;
       if (text[i] != '\n' && text[i] != '\r') expansion.add(text[i], word.lines[i]);
     } else if (c == '`') {
-      expansion.add({unset_text(kCommandOutput, word.lines[i])}, in_double, false);
+      expansion.add({unknown_text("", word.lines[i])}, in_double, false);
       i = std::min(text.find('`', i + 1), text.size() - 1);
     } else if (c == '$' && i + 1 < text.size()) {
       bool is_list = false;
@@ -207,11 +215,10 @@ ShellValue ShellVariables::reference(const ShellText& word, std::size_t& at, boo
     const ShellText inside = word.part(at + 2, end - at - 2);
     at = end;
     if (c == '{') return braces(inside, is_list);
-    if (!inside.text.starts_with('(') || !inside.text.ends_with(')'))
-      return {unset_text(kCommandOutput, line)};
+    if (!inside.text.starts_with('(') || !inside.text.ends_with(')')) return {unknown_text("", line)};
     std::string missing;
     const auto value = arithmetic(std::string_view(inside.text).substr(1, inside.text.size() - 2), &missing);
-    return {value ? shell_text(std::to_string(*value), line) : unset_text(missing, line)};
+    return {value ? shell_text(std::to_string(*value), line) : unknown_text(missing, line)};
   }
   if (is_shell_name_char(c)) {
     std::size_t end = at + 2;
@@ -249,7 +256,7 @@ ShellValue ShellVariables::braces(const ShellText& inside, bool& is_list) {
     is_list = true;
     return is_known_name ? found->second.value : ShellValue{};
   }
-  if (name.empty()) return {unset_text(inside.text, line)};
+  if (name.empty()) return {unknown_text("", line)};
   if (rest.empty()) return value_of(name, line);
   if (rest.starts_with('/') && is_known_name)
     return {shell_text(replaced_text(joined(found->second.value).text, rest), line)};
@@ -260,7 +267,7 @@ ShellValue ShellVariables::braces(const ShellText& inside, bool& is_list) {
     is_set =
         std::ranges::any_of(found->second.value, [](const ShellText& part) { return !part.text.empty(); });
   if (rest.empty() || std::string_view("-=+?").find(rest[0]) == std::string_view::npos)
-    return {unset_text(inside.text, line)};
+    return {unknown_text(name, line)};
   const char op = rest[0];
   if (op == '+' ? !is_set : is_set) return op == '+' ? ShellValue{} : found->second.value;
   if (op == '?' || depth_ >= kDeepestDefaults) return {unset_text(name, line)};

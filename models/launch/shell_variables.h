@@ -19,8 +19,14 @@ class ShellVariables {
   explicit ShellVariables(const std::map<std::string, std::string>& environment);
 
   // NAME=VALUE, NAME+=VALUE, NAME=(...). False: the word is no assignment. `is_certain`: the command runs;
-  // otherwise it may: the value is kept unless the script assigns another one elsewhere.
+  // otherwise it may: another value than before is then not known, and arguments that it adds are left out,
+  // with a note.
   bool assign(const ShellText& word, bool is_certain);
+  // Something that goodput does not follow sets it.
+  void forget(const std::string& name, std::uint32_t line);
+  void unset(const std::string& name) { variables_.erase(name); }
+  // Lines whose arguments were left out.
+  [[nodiscard]] const std::vector<std::uint32_t>& left_out() const { return left_out_; }
   // Unless it is set.
   void set_default(const std::string& name, const ShellText& value) {
     variables_.emplace(name, Variable{{value}});
@@ -39,7 +45,6 @@ class ShellVariables {
  private:
   struct Variable {
     ShellValue value{};
-    bool is_certain = true;
     bool is_outside = false;  // the user gave it
   };
   class Expansion;
@@ -50,6 +55,8 @@ class ShellVariables {
   ShellValue value_of(const std::string& name, std::uint32_t line) const;
 
   std::map<std::string, Variable> variables_{};
+  std::map<std::string, std::string> environment_;
+  std::vector<std::uint32_t> left_out_{};
   std::size_t size_ = 0;  // of everything that was expanded
   int depth_ = 0;
 };
