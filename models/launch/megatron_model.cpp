@@ -235,7 +235,8 @@ class ModelReader {
     if (dialect_.is_deepspeed) return every_other_layer();
     const Setting* pattern = settings_.find("moe_layer_freq");
     if (pattern == nullptr) return Ok{};
-    GOODPUT_TRY(const std::string text, text_of(*pattern));
+    GOODPUT_TRY(const std::string text,
+                pattern->is_list ? fmt::format("[{}]", fmt::join(pattern->texts, ",")) : text_of(*pattern));
     if (const auto step = parse_integer(text))
       return draft_.state("/model/moe/layer_step", std::to_string(*step), *pattern);
     const auto has_experts = list_of_integers(text);
