@@ -40,6 +40,7 @@ constexpr RenamedKey kRenamed[] = {
     {"model.expert_model_parallel_size", "expert_model_parallel_size"},
     {"model.moe_shared_expert_overlap", "moe_shared_expert_overlap"},
     {"model.ub_tp_comm_overlap", "tp_comm_overlap"},
+    {"model.async_tensor_model_parallel_allreduce", "no_async_tensor_model_parallel_allreduce", true},
     {"comm_overlap.tp_comm_overlap", "tp_comm_overlap"},
     {"model.gradient_accumulation_fusion", "no_gradient_accumulation_fusion", true},
     {"model.overlap_p2p_comm", "overlap_p2p_comm"},
@@ -172,7 +173,8 @@ Settings as_megatron(const Settings& yaml) {
       settings.add(flag_setting(setting, "use_distributed_optimizer", is_sharded));
     } else if (setting.key == "model.optim.grad_sync_dtype") {
       const bool is_16_bit = !setting.texts.empty() && setting.texts[0].find("16") != std::string::npos;
-      settings.add(flag_setting(setting, "grad_reduce_in_bf16", is_16_bit));
+      settings.add(flag_setting(
+          setting, is_16_bit ? "grad_reduce_in_bf16" : "accumulate_allreduce_grads_in_fp32", true));
     } else if (renamed != std::end(kRenamed)) {
       setting.key = renamed->ours;
       const Result<bool> flag = flag_of(setting);
