@@ -271,6 +271,9 @@ class TitanReader {
 
   Status memory_and_overlap() {
     const Setting* mode = settings_.find("activation_checkpoint.mode");
+    // Here "none" is a value.
+    const auto given = std::ranges::find(settings_.all(), "activation_checkpoint.mode", &Setting::key);
+    if (given != settings_.all().end()) mode = &*given;
     const Setting* option = settings_.find("activation_checkpoint.selective_ac_option");
     GOODPUT_TRY(const std::string name, mode != nullptr ? text_of(*mode) : Result<std::string>("selective"));
     if (name != "none" && name != "selective" && name != "full")
