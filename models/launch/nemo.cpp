@@ -154,11 +154,16 @@ void add_precision(const Setting& by, Settings& settings) {
   settings.add(recipe);
 }
 
+// Which of NeMo's implementations trains; plans assume Megatron-Core.
+constexpr std::string_view kImplementations[] = {"model.mcore_gpt", "model.megatron_amp_O2",
+                                                 "model.transformer_engine"};
+
 // Under Megatron-LM's names. Keys of sections that do not change a plan are left out.
 Settings as_megatron(const Settings& yaml) {
   Settings settings(yaml.file());
   for (Setting setting : yaml.all()) {
     for (std::string& text : setting.texts) text = resolved(yaml, setting.key, text, 0);
+    if (std::ranges::find(kImplementations, setting.key) != std::end(kImplementations)) continue;
     const auto* const renamed = std::ranges::find(kRenamed, setting.key, &RenamedKey::theirs);
     if (setting.key == "trainer.precision" || setting.key == "mixed_precision" ||
         setting.key == "model.precision") {
