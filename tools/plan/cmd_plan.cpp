@@ -147,8 +147,8 @@ class PlanCommand final : public Command {
 
     options
         .add("--out", folder_, "DIR",
-             "Write the best plan and a scenario for it to this folder, for 'goodput plan-step' and 'goodput "
-             "simulate'")
+             "Write the best plan, a scenario for it and launch files of training frameworks to this folder; "
+             "'goodput plan-step' and 'goodput simulate' read the first two")
         .folder();
   }
 
@@ -249,10 +249,14 @@ class PlanCommand final : public Command {
       context.note(fmt::format("no answer was found, so nothing is written to {}", folder_));
       return ExitCode::kOk;
     }
-    GOODPUT_TRY(const std::vector<std::string> files, write_plan_configs(report, folder_));
+    GOODPUT_TRY(const PlanConfigs files, write_plan_configs(report, folder_));
     context.print(
         fmt::format("\nTo run it again: goodput plan-step {}\n                 goodput simulate {}\n",
-                    files[0], files[1]));
+                    files.plan, files.scenario));
+    if (!files.launch_files.empty())
+      context.print(fmt::format("To train: {}\n", fmt::join(files.launch_files, ", ")));
+    for (const std::string& why : files.not_exported)
+      context.print(fmt::format("No launch file for {}\n", why));
     return ExitCode::kOk;
   }
 

@@ -1,5 +1,9 @@
-#include <filesystem>
+#include <fmt/format.h>
 
+#include <filesystem>
+#include <system_error>
+
+#include "models/launch/export_launch.h"
 #include "sim/base/json.h"
 #include "tools/cli/output_file.h"
 #include "tools/plan/plan_report.h"
@@ -23,9 +27,27 @@ OrderedJson echo(T config) {
   return config::write(config_fields(config));
 }
 
+Status write_launch_files(TrainingPlan plan, const std::string& folder, PlanConfigs& written) {
+  plan.file = written.plan;
+  plan.pointer.clear();
+  for (const launch::LaunchExport& format : launch::launch_exports()) {
+    const fs::path file = fs::path(folder) / format.file_name;
+    const Result<std::string> text = launch::export_launch(plan, format.name);
+    if (text) {
+      GOODPUT_TRY_STATUS(write_text_atomically(file.string(), *text));
+      written.launch_files.push_back(file.string());
+    } else {
+      std::error_code ignored;
+      fs::remove(file, ignored);
+      written.not_exported.push_back(fmt::format("{}: {}", format.title, text.error().message()));
+    }
+  }
+  return Ok{};
+}
+
 }  // namespace
 
-Result<std::vector<std::string>> write_plan_configs(const PlanReport& report, const std::string& folder) {
+Result<PlanConfigs> write_plan_configs(const PlanReport& report, const std::string& folder) {
   GOODPUT_CHECK(report.answer.best.has_value(), "an answer to write");
   const PlanOption& best = *report.answer.best;
   GOODPUT_TRY(Scenario scenario,
@@ -33,11 +55,11 @@ Result<std::vector<std::string>> write_plan_configs(const PlanReport& report, co
   scenario.trials = best.trials;
   GOODPUT_TRY(const Scenario written, resolved(std::move(scenario)));
   constexpr std::string_view kSource = "answer from goodput plan";
-  GOODPUT_TRY(const std::string plan,
-              write_config(echo(written.plan), kSource, fs::path(folder) / "plan.json"));
-  GOODPUT_TRY(const std::string of_scenario,
-              write_config(echo(written), kSource, fs::path(folder) / "scenario.json"));
-  return std::vector{plan, of_scenario};
+  PlanConfigs files;
+  GOODPUT_TRY(files.plan, write_config(echo(written.plan), kSource, fs::path(folder) / "plan.json"));
+  GOODPUT_TRY(files.scenario, write_config(echo(written), kSource, fs::path(folder) / "scenario.json"));
+  GOODPUT_TRY_STATUS(write_launch_files(written.plan, folder, files));
+  return files;
 }
 
 }  // namespace goodput

@@ -26,8 +26,16 @@ struct PlanReport {
 void add_plan_json(const PlanReport& report, OrderedJson& json);
 [[nodiscard]] Result<Provenance> plan_provenance(const PlanReport& report);
 
-// Files in `folder`: plan.json for `goodput plan-step`, scenario.json for `goodput
-// simulate`. REQUIRES: an answer. The result is what was written.
-Result<std::vector<std::string>> write_plan_configs(const PlanReport& report, const std::string& folder);
+// What write_plan_configs() wrote.
+struct PlanConfigs {
+  std::string plan{};                       // for `goodput plan-step`
+  std::string scenario{};                   // for `goodput simulate`
+  std::vector<std::string> launch_files{};  // for training frameworks that can express the plan
+  std::vector<std::string> not_exported{};  // "TorchTitan: answer/plan.json /parallel/zero: must be ..."
+};
+
+// Writes plan.json, scenario.json and launch files (models/launch/launch_exports.def) of the best plan to
+// `folder`. Removes launch files of an earlier answer. REQUIRES: an answer.
+Result<PlanConfigs> write_plan_configs(const PlanReport& report, const std::string& folder);
 
 }  // namespace goodput
