@@ -149,6 +149,7 @@ void add_sharding(const ParallelPlan& parallel, ArgumentArray& arguments) {
     arguments.add("use-megatron-fsdp");
     arguments.add("data-parallel-sharding-strategy",
                   parallel.zero == 2 ? "optim_grads" : "optim_grads_params");
+    arguments.add("ckpt-format", "fsdp_dtensor");  // the only one that it has
   }
   if (parallel.sharding_instances() > 1)
     arguments.add("num-distributed-optimizer-instances", parallel.zero_instances);
@@ -275,6 +276,12 @@ std::string required_variables(const TrainingPlan& plan, const LaunchNodes& node
          required("NODE_RANK", fmt::format("set it to the number of this node, 0 to {}", nodes.nodes - 1));
 }
 
+// Megatron-LM fails without it on GPUs before Blackwell, and with it if it shards parameters.
+std::string environment(const ParallelPlan& parallel) {
+  const bool is_needed = (parallel.tp > 1 || parallel.cp > 1) && parallel.zero < 2;
+  return is_needed ? "export CUDA_DEVICE_MAX_CONNECTIONS=1\n" : "";
+}
+
 // Of torchrun.
 std::string launch_arguments(const LaunchNodes& nodes) {
   ArgumentArray arguments("LAUNCH_ARGS");
@@ -294,6 +301,11 @@ Status check_megatron(const TrainingPlan& plan) {
                       "is true, but Megatron-LM overlaps messages between stages only if vpp is above 1; set "
                       "it to false");
   }
+  if (parallel.pp == 2 && parallel.vpp > 1 && !parallel.overlap_p2p) {
+    return plan.error("/parallel/overlap_p2p",
+                      "is false, but with pp 2 and vpp above 1, Megatron-LM always overlaps messages between "
+                      "stages; set it to true");
+  }
   return Ok{};
 }
 
@@ -305,11 +317,11 @@ Result<std::string> write_megatron(const TrainingPlan& plan) {
 # Megatron-LM: {0}. Written by goodput export plan.
 set -euo pipefail
 
-{1}
-{2}
+{1}{2}
 {3}
 {4}
 {5}
+{6}
 # shellcheck disable=SC2086  # DATA_ARGS and OPTIMIZER_ARGS are lists of words
 torchrun "${{LAUNCH_ARGS[@]}}" \
   "$MEGATRON_PATH/pretrain_gpt.py" \
@@ -319,8 +331,8 @@ torchrun "${{LAUNCH_ARGS[@]}}" \
   "${{PARALLEL_ARGS[@]}}" \
   "${{TRAIN_ARGS[@]}}"
 )",
-                     launch_title(plan), required_variables(plan, nodes), launch_arguments(nodes),
-                     model_arguments(plan), parallel_arguments(plan), training);
+                     launch_title(plan), required_variables(plan, nodes), environment(plan.parallel),
+                     launch_arguments(nodes), model_arguments(plan), parallel_arguments(plan), training);
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <cstdint>
 #include <string>
 
 namespace goodput::launch {
@@ -31,6 +32,10 @@ Status check_megatron_limits(const TrainingPlan& plan, std::string_view title) {
       {has_positions && model.learned_positions < parallel.sequence_length, "/model/learned_positions",
        fmt::format("is {}, but {} needs at least as many positions as sequence_length ({})",
                    model.learned_positions, title, parallel.sequence_length)},
+      {parallel.cp > 1 && parallel.sequence_length % (std::int64_t{2} * parallel.cp) != 0,
+       "/parallel/sequence_length",
+       fmt::format("must be a multiple of 2 x cp ({}) for {}, not {}", std::int64_t{2} * parallel.cp, title,
+                   parallel.sequence_length)},
       {parallel.has_fp8() && parallel.fp8_recipe == Fp8Recipe::kFree, "/parallel/fp8_recipe",
        fmt::format("is \"free\", which is not a recipe of {}; set it to delayed, current, block or mx",
                    title)},

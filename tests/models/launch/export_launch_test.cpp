@@ -160,7 +160,7 @@ void draw_software(Draw& draw, ParallelPlan& plan) {
   plan.overlap_cp = draw.coin();
   plan.overlap_grad_reduce = draw.coin();
   plan.overlap_param_gather = plan.overlap_grad_reduce && draw.coin();
-  plan.overlap_p2p = plan.vpp > 1 && draw.coin();
+  plan.overlap_p2p = plan.vpp > 1 && (plan.pp == 2 || draw.coin());
 }
 
 // Splits the layers so that the first pipeline position has one layer fewer, and the last one or the second
@@ -325,6 +325,20 @@ TEST_CASE("export: launch scripts are valid bash") {
   }
 }
 
+TEST_CASE("export: CUDA_DEVICE_MAX_CONNECTIONS is 1 where Megatron-LM asks for it") {
+  const auto sets_it = [](const TrainingPlan& plan) {
+    const auto text = launch::export_launch(plan, "megatron");
+    REQUIRE_MESSAGE(text, text.error().message());
+    return text->find("\nexport CUDA_DEVICE_MAX_CONNECTIONS=1\n") != std::string::npos;
+  };
+  TrainingPlan plan = exported_plan();
+  CHECK_FALSE(sets_it(plan));
+  plan.parallel.tp = 2;
+  CHECK(sets_it(plan));
+  plan.parallel.zero = 3;  // Megatron-FSDP needs more connections
+  CHECK_FALSE(sets_it(plan));
+}
+
 TEST_CASE("export: settings of within_node count if the plan fits on one node") {
   TrainingPlan plan = exported_plan();  // 8 GPUs, which are a node
   plan.parallel.within_node = WithinNode{Recompute::kFull, 64, false};
@@ -406,6 +420,16 @@ TEST_CASE("export: each key of the layout that Megatron-LM lacks is named with w
        {"megatron", [](TrainingPlan& plan) { plan.parallel.pp = 2, plan.parallel.overlap_p2p = true; },
         "/parallel/overlap_p2p: is true, but Megatron-LM overlaps messages between stages only if vpp is "
         "above 1; set it to false"},
+       {"megatron",
+        [](TrainingPlan& plan) {
+          plan.parallel.pp = plan.parallel.vpp = 2;
+          plan.parallel.schedule = "interleaved";
+        },
+        "/parallel/overlap_p2p: is false, but with pp 2 and vpp above 1, Megatron-LM always overlaps "
+        "messages "
+        "between stages; set it to true"},
+       {"megatron", [](TrainingPlan& plan) { plan.parallel.cp = 2, plan.parallel.sequence_length = 8190; },
+        "/parallel/sequence_length: must be a multiple of 2 x cp (4) for Megatron-LM, not 8190"},
        {"megatron", [](TrainingPlan& plan) { plan.parallel.dtype = Dtype::kFp8; },
         "/parallel/fp8_recipe: is \"free\", which is not a recipe of Megatron-LM; set it to delayed, "
         "current, "
