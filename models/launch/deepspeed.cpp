@@ -70,6 +70,9 @@ Status read_zero(Settings& settings, LaunchDraft& draft) {
   }
   // ZeRO-3 fetches parameters ahead of their use.
   draft.assume("/parallel/overlap_param_gather", is_zero3 ? "true" : "false", "DeepSpeed's default");
+  if (const Setting* old = settings.find("zero_optimization.cpu_offload");
+      old != nullptr && settings.is_on("zero_optimization.cpu_offload"))
+    return draft.state("/parallel/offload_optimizer", "true", *old);
   const Setting* offload = settings.find("zero_optimization.offload_optimizer.device");
   if (offload == nullptr) return Ok{};
   GOODPUT_TRY(const std::string device, text_of(*offload));
@@ -89,6 +92,12 @@ Status read_precision(Settings& settings, LaunchDraft& draft) {
     dtype = name == std::string_view("bfloat16") ? "bf16" : name;
     by = enabled;
   }
+  const auto is_auto = [&](const char* key) {
+    const Setting* setting = settings.find(key);
+    return setting != nullptr && setting->texts.size() == 1 && setting->texts[0] == "auto";
+  };
+  const bool asks = by == nullptr && (is_auto("bf16.enabled") || is_auto("fp16.enabled"));
+  if (asks && !draft.has("/parallel/dtype")) return Ok{};  // it is asked for
   if (by != nullptr)
     GOODPUT_TRY_STATUS(draft.state("/parallel/dtype", json_text(dtype), *by));
   else
@@ -126,7 +135,12 @@ Status read_deepspeed(const LaunchText& launch, const LaunchOptions& /*options*/
     if (name.find("adam") == std::string::npos)
       draft.warn(*type, "only Adam is modeled: its state of 12 bytes per parameter is assumed");
   }
-  draft.has_default_batch = true;
+  const Setting* batch = settings.find("train_batch_size");
+  draft.has_default_batch |= batch == nullptr || batch->texts != std::vector<std::string>{"auto"};
+  for (const char* section : {"bf16", "fp16", "zero_optimization"}) {
+    if (const Setting* flat = settings.find(section); flat != nullptr)
+      return flat->error("must be an object, such as {\"enabled\": true}");
+  }
   for (const Setting* unused : settings.unused()) {
     const bool is_known =
         std::ranges::any_of(kNotModelled, [&](std::string_view key) { return unused->key.starts_with(key); });

@@ -27,15 +27,30 @@ struct Architecture {
   bool has_sinks = false;
   bool is_tied = false;  // tie_word_embeddings, where it is absent
   enum class Experts { kNone, kMixtral, kQwen2, kQwen3, kDeepSeek, kGptOss } experts = Experts::kNone;
+  std::int64_t kv_heads = 0;       // num_key_value_heads, where it is absent; 0: as many as heads
+  std::int64_t head_dim = 0;       // 0: hidden / heads
+  std::int64_t experts_count = 0;  // 0: must be given
+  std::int64_t top_k = 0;
+  std::int64_t sliding_window = 0;  // where the key is absent; 0: none
 };
 using Experts = Architecture::Experts;
 
 constexpr Architecture kArchitectures[] = {
     {.type = "llama", .title = "Llama", .can_have_attention_bias = true},
-    {.type = "mistral", .title = "Mistral"},
+    {.type = "mistral", .title = "Mistral", .kv_heads = 8, .sliding_window = 4096},
     {.type = "qwen2", .title = "Qwen2", .biases = R"(["qkv"])"},
-    {.type = "qwen3", .title = "Qwen3", .can_have_attention_bias = true, .has_qk_norm = true},
-    {.type = "mixtral", .title = "Mixtral", .experts = Experts::kMixtral},
+    {.type = "qwen3",
+     .title = "Qwen3",
+     .can_have_attention_bias = true,
+     .has_qk_norm = true,
+     .kv_heads = 32,
+     .head_dim = 128},
+    {.type = "mixtral",
+     .title = "Mixtral",
+     .experts = Experts::kMixtral,
+     .kv_heads = 8,
+     .experts_count = 8,
+     .top_k = 2},
     {.type = "qwen2_moe", .title = "Qwen2-MoE", .biases = R"(["qkv"])", .experts = Experts::kQwen2},
     {.type = "qwen3_moe",
      .title = "Qwen3-MoE",
@@ -50,7 +65,9 @@ constexpr Architecture kArchitectures[] = {
      .title = "gpt-oss",
      .biases = R"(["qkv","attention_output","ffn","router"])",
      .has_sinks = true,
-     .experts = Experts::kGptOss},
+     .experts = Experts::kGptOss,
+     .kv_heads = 8,
+     .head_dim = 64},
 };
 
 struct SizeKey {
@@ -98,6 +115,12 @@ class ConfigReader {
     }
     const bool is_qwen = architecture_.type.starts_with("qwen");
     const bool is_used = is_qwen ? use != nullptr && settings_.is_on("use_sliding_window") : true;
+    if (window == nullptr && architecture_.sliding_window > 0 && !settings_.has("sliding_window")) {
+      Setting absent{.key = "sliding_window",
+                     .shown = fmt::format("sliding_window {} by default", architecture_.sliding_window)};
+      absent.where = {.file = settings_.file()};
+      return draft_.approximate(absent, "sliding-window", "full attention");
+    }
     if (window == nullptr || !is_used) return Ok{};
     return draft_.approximate(*window, "sliding-window", "full attention");
   }
@@ -107,11 +130,14 @@ class ConfigReader {
     if (architecture_.experts == Experts::kDeepSeek) return latent();
     const Setting* kv = settings_.find("num_key_value_heads");
     GOODPUT_TRY_STATUS(draft_.state_integer("/model/kv_heads", kv));
-    if (kv == nullptr && heads) draft_.assume("/model/kv_heads", std::to_string(*heads), "as many as heads");
+    if (kv == nullptr && architecture_.kv_heads > 0)
+      draft_.assume("/model/kv_heads", std::to_string(architecture_.kv_heads), "transformers' default");
+    else if (kv == nullptr && heads)
+      draft_.assume("/model/kv_heads", std::to_string(*heads), "as many as heads");
     const Setting* head = settings_.find("head_dim");
     GOODPUT_TRY_STATUS(draft_.state_integer("/model/head_dim", head));
-    const bool has_wide_heads = architecture_.has_qk_norm;  // Qwen3's default
-    if (head == nullptr && has_wide_heads) draft_.assume("/model/head_dim", "128", "transformers' default");
+    if (head == nullptr && architecture_.head_dim > 0)
+      draft_.assume("/model/head_dim", std::to_string(architecture_.head_dim), "transformers' default");
     if (architecture_.has_qk_norm) is("/model/qk_norm", "true");
     if (architecture_.has_sinks) is("/model/attention_sinks", "true");
     return Ok{};
@@ -175,6 +201,11 @@ class ConfigReader {
         "/model/moe/experts", settings_.find({"num_local_experts", "n_routed_experts", "num_experts"})));
     GOODPUT_TRY_STATUS(draft_.state_integer("/model/moe/top_k",
                                             settings_.find({"num_experts_per_tok", "experts_per_token"})));
+    if (architecture_.experts_count > 0) {
+      draft_.assume("/model/moe/experts", std::to_string(architecture_.experts_count),
+                    "transformers' default");
+      draft_.assume("/model/moe/top_k", std::to_string(architecture_.top_k), "transformers' default");
+    }
     const Setting* width = settings_.find("moe_intermediate_size");
     GOODPUT_TRY_STATUS(draft_.state_integer("/model/moe/expert_ffn", width));
     if (width == nullptr && draft_.has("/model/ffn"))
@@ -246,7 +277,8 @@ class ConfigReader {
 };
 
 bool is_hugging_face(const LaunchText& launch) {
-  return launch.is_json() && (launch.has_key("model_type") || launch.has_key("architectures"));
+  const bool is_ours = launch.has_key("parallel") || launch.has_key("plan") || launch.has_key("layers");
+  return launch.is_json() && !is_ours && (launch.has_key("model_type") || launch.has_key("architectures"));
 }
 
 Status read_hugging_face(const LaunchText& launch, const LaunchOptions& /*options*/, LaunchDraft& draft) {

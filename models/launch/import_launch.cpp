@@ -11,6 +11,7 @@
 #include "models/launch/named_model.h"
 #include "models/plan/training_plan.h"
 #include "sim/base/json.h"
+#include "sim/base/registry.h"
 #include "sim/base/text.h"
 #include "sim/config/config.h"
 
@@ -49,10 +50,10 @@ class Importer {
     for (const auto& [launch, format] : launches_)
       GOODPUT_TRY_STATUS(format->read(launch, options_, draft()));
     result_.is_model = describes_model_only_ && request_.recipe_file.empty();
-    if (!result_.is_model) GOODPUT_TRY_STATUS(settle_layout());
+    if (!result_.is_model && !request_.wants_model_only) GOODPUT_TRY_STATUS(settle_layout());
     find_missing();
     if (!result_.missing.empty()) return std::move(result_);
-    if (result_.is_model)
+    if (result_.is_model || request_.wants_model_only)
       GOODPUT_TRY_STATUS(finish_model());
     else
       GOODPUT_TRY_STATUS(finish_plan());
@@ -64,6 +65,7 @@ class Importer {
 
   Status recognize() {
     for (const std::string& file : request_.files) {
+      if (std::ranges::count(request_.files, file) > 1) return Error{"is named twice", {.file = file}};
       GOODPUT_TRY(LaunchText launch, read_launch_text(file));
       const LaunchFormat* format = format_of(launch);
       if (format == nullptr) {
@@ -77,12 +79,21 @@ class Importer {
       describes_model_only_ &= format->describes_model_only;
       launches_.emplace_back(std::move(launch), format);
     }
+    const bool takes_recipe =
+        std::ranges::any_of(launches_, [](const auto& launch) { return launch.second->overrides_recipe; });
+    if (!request_.recipe_file.empty() && !takes_recipe)
+      return Error{"has no effect: only a Megatron-Bridge config changes a recipe", {}, "recipe"};
     // What describes the model comes first: layouts refer to its layers.
     std::ranges::stable_sort(launches_, [](const auto& a, const auto& b) { return a.second < b.second; });
     return Ok{};
   }
 
   Status take_bases() {
+    constexpr std::string_view kFeatures[] = {"sliding-window", "fp4"};
+    for (const std::string& feature : request_.approximated) {
+      const auto known = index_of_name(kFeatures, "feature", feature);
+      if (!known) return Error{known.error().what, {}, "approximate"};
+    }
     draft().approximated = request_.approximated;
     if (!request_.recipe_file.empty())
       GOODPUT_TRY_STATUS(use_recipe(request_.recipe_file, request_.recipe_name, library_, draft()));
@@ -105,6 +116,22 @@ class Importer {
     return take_changes();
   }
 
+  static bool has_key(const config::Fields& fields, const std::string& above, std::string_view pointer) {
+    return std::ranges::any_of(fields, [&](const config::Field& field) {
+      const std::string at = fmt::format("{}/{}", above, field.key);
+      return at == pointer || (field.value.fields && pointer.starts_with(at + "/") &&
+                               has_key(field.value.fields(), at, pointer));
+    });
+  }
+  static bool is_key(std::string_view pointer) {
+    ModelShape model;
+    model.latent.emplace();
+    model.moe.emplace();
+    ParallelPlan parallel;
+    return pointer == "/stack" || has_key(config_fields(model), "/model", pointer) ||
+           has_key(config_fields(parallel), "/parallel", pointer);
+  }
+
   // They win over what the files say.
   Status take_changes() {
     for (const config::Change& change : request_.changes) {
@@ -116,6 +143,9 @@ class Importer {
             {},
             "set"};
       }
+      if (!is_key(pointer))
+        return Error{fmt::format("{} is not a key of a plan", in_quotes(change.pointer)), {}, "set"};
+      if (pointer.starts_with("/model/")) draft().model_name.clear();
       draft().set(pointer, config::json_or_text(change.value).dump(), "the option set", Basis::kOption, {},
                   "set");
     }
@@ -132,7 +162,7 @@ class Importer {
       if (dp.basis == Basis::kStated || dp.basis == Basis::kOption) {
         return Error{fmt::format("{} and {}: {} replicas do not fill {} GPUs, which have room for {}",
                                  dp.origin, gpus.origin, *stated, gpus.json, *replicas),
-                     dp.where};
+                     {.file = request_.files.front()}};
       }
     }
     if (replicas && !stated)
@@ -177,7 +207,9 @@ class Importer {
       if (!has_experts_only) look(wanted.pointer, wanted.what);
     }
     if (draft().has("/model/moe/experts")) look("/model/moe/expert_ffn", "the size of an expert");
-    if (result_.is_model) return;
+    if (draft().has("/model/moe/experts")) look("/model/moe/top_k", "the number of experts per token");
+    if (result_.is_model || request_.wants_model_only) return;
+    look("/parallel/dtype", "the precision");
     for (const Wanted& wanted : kWantedOfPlans) {
       if (wanted.pointer != "/gpus" || !draft().has("/parallel/dp")) look(wanted.pointer, wanted.what);
     }
@@ -286,6 +318,7 @@ class Importer {
     GOODPUT_TRY_STATUS(read_back(plan, read, ""));
     read.parallel = settled(read.parallel, read.cluster.gpus_per_node);
     if (const Status checked = check_training_plan(read); !checked) return blamed(checked.error(), "");
+    result_.describes_plan = true;
     result_.text = plan.dump(2) + "\n";
     return Ok{};
   }

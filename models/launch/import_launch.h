@@ -33,6 +33,7 @@ struct ImportRequest {
   std::vector<config::Change> changes{};  // "/model/vocab" = "50257"
   std::map<std::string, std::string> environment{};
   std::vector<std::string> approximated{};
+  bool wants_model_only = false;  // the layout is not read back, and may be missing
 };
 
 struct MissingValue {
@@ -43,10 +44,12 @@ struct MissingValue {
 struct ImportedLaunch {
   std::vector<std::string> titles{};  // of the formats, by file
   LaunchDraft draft{};
-  std::vector<MissingValue> missing{};  // not empty: there is no text
-  bool is_model = false;                // the files describe a model only
-  TrainingPlan plan{};                  // its model too; of a model: only that
-  std::string text{};                   // the plan or model file, as JSON
+  std::vector<MissingValue>
+      missing{};                // what the user must give; not empty: there is no text yet, and no error
+  bool is_model = false;        // the files describe a model only
+  bool describes_plan = false;  // the text is a plan
+  TrainingPlan plan{};          // its model too; of a model: only that
+  std::string text{};           // the plan or model file, as JSON
 };
 
 // Errors have the place in the launch file where one is to blame.

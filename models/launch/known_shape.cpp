@@ -23,12 +23,13 @@ Json written(ModelShape model) {
   return json;
 }
 
-// "tied_head is true, not false"
+// "tied_head is true instead of false"
 std::vector<std::string> differences(const Json& ours, const Json& theirs) {
   std::vector<std::string> result;
   for (const auto& [key, value] : theirs.items()) {
     const Json mine = ours.contains(key) ? ours.at(key) : Json(nullptr);
-    if (mine != value) result.push_back(fmt::format("{} is {}, not {}", key, mine.dump(), value.dump()));
+    if (mine != value)
+      result.push_back(fmt::format("{} is {} instead of {}", key, mine.dump(), value.dump()));
   }
   return result;
 }
@@ -47,7 +48,8 @@ KnownShape known_shape(const ModelShape& model, const config::Library& library) 
     if (differ.empty()) return {other->name, {}, {}};
     known.nearest = name;
     known.difference =
-        fmt::format("the model has the sizes of {} but is not it: {}", other->name, fmt::join(differ, "; "));
+        fmt::format("the model has the sizes of {} but differs: {}; check for a missing setting", other->name,
+                    fmt::join(differ, ", "));
   }
   return known;
 }

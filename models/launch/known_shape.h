@@ -12,7 +12,7 @@ namespace goodput::launch {
 struct KnownShape {
   std::string same{};        // name of the model that is equal
   std::string nearest{};     // file name of the one that has the same sizes and differs otherwise
-  std::string difference{};  // "has the sizes of Llama 3 70B, but tied_head is true (there false), ..."
+  std::string difference{};  // "the model has the sizes of Llama 3 70B but differs: tied_head is true ..."
 };
 
 // Models that cannot be read are passed over.

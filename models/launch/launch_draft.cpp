@@ -38,6 +38,8 @@ void LaunchDraft::set(std::string_view pointer, std::string json, std::string or
                       Where where, std::string shown) {
   const auto found = values_.find(pointer);
   if (found != values_.end() && found->second.basis > basis) return;
+  // The file that describes the model comes first: its defaults stay.
+  if (found != values_.end() && basis == Basis::kAssumed && found->second.basis == basis) return;
   if (is_fixed(pointer) && basis != Basis::kOption) return;
   values_.insert_or_assign(std::string(pointer), DraftValue{std::move(json), basis, std::move(origin),
                                                             std::move(where), std::move(shown)});
@@ -107,6 +109,12 @@ Result<std::optional<std::int64_t>> LaunchDraft::replicas() const {
   const std::int64_t tp = integer_or("/parallel/tp", 1);
   const std::int64_t pp = integer_or("/parallel/pp", 1);
   const std::int64_t cp = integer_or("/parallel/cp", 1);
+  for (const char* pointer : {"/parallel/tp", "/parallel/pp", "/parallel/cp"}) {
+    const DraftValue* size = find(pointer);
+    if (size != nullptr && integer_or(pointer, 0) < 1)
+      return Error{fmt::format("{}: must be at least 1", size->shown.empty() ? pointer + 10 : size->shown),
+                   size->where};
+  }
   std::int64_t model = 0;
   const bool is_huge = __builtin_mul_overflow(tp, pp, &model) || __builtin_mul_overflow(model, cp, &model);
   if (!is_huge && model > 0 && *gpus > 0 && *gpus % model == 0) return std::optional(*gpus / model);
@@ -133,7 +141,8 @@ void LaunchDraft::ignore(const Setting& setting) {
 
 Status LaunchDraft::approximate(const Setting& setting, std::string_view feature, std::string_view instead) {
   if (std::ranges::find(approximated, feature) != approximated.end()) {
-    warn(setting, fmt::format("{} is not modeled: treated as {}, as asked for", feature, instead));
+    warn(setting,
+         fmt::format("{} is not modeled: treated as {} because you approximate it", feature, instead));
     return Ok{};
   }
   Error error = setting.error(

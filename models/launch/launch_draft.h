@@ -14,7 +14,8 @@
 
 namespace goodput::launch {
 
-// What a value rests on; a later one replaces an earlier one.
+// Where a value comes from, weakest first. A stronger basis replaces a weaker one; of two equal ones the
+// later counts, but the first of two assumptions.
 enum class Basis : std::uint8_t {
   kAssumed,  // the framework's default
   kBase,     // a model or recipe that the user names
@@ -71,7 +72,7 @@ class LaunchDraft {
 
   std::vector<LaunchWarning> warnings{};
   std::vector<std::string> ignored{};
-  // Features that the user accepts to have treated as the nearest thing that is modeled.
+  // Features that the user accepts to be treated as the nearest thing that is modeled.
   std::vector<std::string> approximated{};
   // Fails unless the user accepts it. `instead`: "full attention".
   Status approximate(const Setting& setting, std::string_view feature, std::string_view instead);

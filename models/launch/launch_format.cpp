@@ -89,6 +89,8 @@ Result<LaunchText> read_launch_text(const std::string& file) {
   if (std::ferror(stream.get()) != 0)
     return Error{fmt::format("cannot be read: {}", std::strerror(errno)), {.file = file}};
   std::erase(launch.text, '\0');
+  constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
+  if (launch.text.starts_with(kByteOrderMark)) launch.text.erase(0, kByteOrderMark.size());
   return launch;
 }
 

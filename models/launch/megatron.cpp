@@ -56,6 +56,8 @@ Status read_megatron(const LaunchText& launch, const LaunchOptions& options, Lau
                                 .has_defaults = true};
   if (arguments.gpus && (!draft.has("/gpus") || draft.find("/gpus")->basis != Basis::kOption))
     GOODPUT_TRY_STATUS(draft.state_integer("/gpus", &*arguments.gpus));
+  if (const Setting* config = settings.find("deepspeed_config"); config != nullptr)
+    draft.warn(*config, "import this file together with the script: it has ZeRO, precision and batch");
   GOODPUT_TRY_STATUS(read_megatron_model(settings, dialect, draft));
   GOODPUT_TRY_STATUS(read_megatron_layout(settings, dialect, draft));
   explain_unused(settings, draft);

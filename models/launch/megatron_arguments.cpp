@@ -280,7 +280,7 @@ void explain_unused(const Settings& settings, LaunchDraft& draft) {
         else
           draft.warn(*unused, "is not modeled: the step time or the memory will differ");
         break;
-      case ArgumentEffect::kUnknown:
+      case ArgumentEffect::kNotKnown:
         draft.warn(
             *unused,
             fmt::format("is not a setting that goodput knows{}; check that it does not change the model, "

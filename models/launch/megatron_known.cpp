@@ -47,15 +47,15 @@ constexpr std::string_view kChanges =
     "encoder_pipeline_model_parallel_size encoder_tensor_model_parallel_size "
     "experimental_attention_variant external_cuda_graph fine_grained_activation_offloading "
     "first_last_layers_bf16 flextron fp16_lm_cross_entropy fp32_residual_connection fp8_param "
-    "fp8_param_gather freeze_ heterogeneous_ hierarchical_context_parallel_sizes hybrid_ "
-    "is_hybrid_model kd kitchen_ linear_ lora_ mamba_ moe_expert_capacity_factor moe_extended_tp "
+    "fp8_param_gather freeze_ hierarchical_context_parallel_sizes "
+    "kd kitchen_ linear_ lora_ mamba_ moe_expert_capacity_factor moe_extended_tp "
     "moe_latent_size moe_layer_recompute moe_pad_expert_input_to_capacity moe_shared_expert_overlap "
     "moe_train_capacity_factor mos num_layers_at_end_in_bf16 num_layers_at_start_in_bf16 "
     "offload_modules overlap_moe_expert_parallel_comm overlap_param_gather_with_optimizer_step "
     "parallel_attn partition_activations peft pipeline_model_parallel_split_rank position_encoding_2d "
-    "post_layer_norm rampup_batch_size random_ltd retro_ sliding_window standalone_embedding_stage "
+    "post_layer_norm rampup_batch_size random_ltd retro_ standalone_embedding_stage "
     "step_batch_size_schedule tp_comm_split_ use_alibi_mask use_post_ln use_tutel vision_ "
-    "window_attn_skip_freq window_size";
+    "window_attn_skip_freq";
 
 constexpr std::string_view kNone =
     "DDP_impl accumulate_ adam_ ademamix_ adlr_ aim_ align_ allow_ apply_layernorm_1p "
@@ -97,7 +97,7 @@ ArgumentEffect effect_of_argument(std::string_view key) {
   if (is_listed(key, kChanges)) return ArgumentEffect::kChanges;
   return is_listed(key, kNone) || is_listed(key, kFlags) || is_listed(key, kValues)
              ? ArgumentEffect::kNone
-             : ArgumentEffect::kUnknown;
+             : ArgumentEffect::kNotKnown;
 }
 
 bool is_value_argument(std::string_view key) {

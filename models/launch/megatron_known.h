@@ -9,7 +9,7 @@ namespace goodput::launch {
 enum class ArgumentEffect {
   kNone,     // on a step: data, logging, checkpoints, learning rate
   kChanges,  // the model, the layout, precision, memory or step time, in a way that plans cannot express
-  kUnknown,
+  kNotKnown,
 };
 
 // `key`: "log_interval".

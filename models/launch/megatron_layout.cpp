@@ -48,6 +48,7 @@ class LayoutReader {
       GOODPUT_TRY_STATUS(draft_.state_integer(key.pointer, settings_.find(key.key)));
       if (!key.otherwise.empty()) assume(key.pointer, std::string(key.otherwise));
     }
+    GOODPUT_TRY_STATUS(refuse_unlike());
     GOODPUT_TRY_STATUS(parallel_experts());
     GOODPUT_TRY_STATUS(virtual_stages());
     GOODPUT_TRY_STATUS(uneven_stages());
@@ -236,6 +237,8 @@ class LayoutReader {
   Status precision() {
     std::string dtype = "fp32";
     const Setting* by = nullptr;
+    if (settings_.is_on("bf16") && settings_.is_on("fp16"))
+      return settings_.find("fp16")->error("contradicts bf16; keep one of them");
     for (const char* key : {"bf16", "fp16"}) {
       if (!settings_.is_on(key)) continue;
       dtype = key;
@@ -294,7 +297,7 @@ class LayoutReader {
         torch != nullptr && settings_.is_on("use_torch_fsdp2")) {
       GOODPUT_TRY_STATUS(draft_.state("/parallel/zero", "3", *torch));
     } else if (fsdp != nullptr && flag_of(*fsdp) && *flag_of(*fsdp)) {
-      const std::string strategy = settings_.text("data_parallel_sharding_strategy", "no_shard");
+      const std::string strategy = settings_.text("data_parallel_sharding_strategy", "optim_grads_params");
       const std::string_view zero = strategy == "optim"                ? "1"
                                     : strategy == "optim_grads"        ? "2"
                                     : strategy == "optim_grads_params" ? "3"
@@ -439,6 +442,22 @@ class LayoutReader {
     GOODPUT_TRY_STATUS(
         flag("no_async_tensor_model_parallel_allreduce", "/parallel/overlap_tp_reduce", true, true));
     assume("/parallel/tp_overlap", json_text("bulk"));
+    return Ok{};
+  }
+
+  // What no plan comes near.
+  Status refuse_unlike() {
+    if (const Setting* window = settings_.find({"window_size", "sliding_window"}); window != nullptr) {
+      const bool is_whole =
+          window->texts.size() == 1 && (window->texts[0] == "-1" || window->texts[0] == "-1,-1");
+      if (!is_whole) GOODPUT_TRY_STATUS(draft_.approximate(*window, "sliding-window", "full attention"));
+    }
+    for (const char* key : {"hybrid_layer_pattern", "hybrid_override_pattern", "is_hybrid_model",
+                            "hybrid_attention_ratio", "heterogeneous_layers_config_path"}) {
+      const Setting* hybrid = settings_.find(key);
+      if (hybrid != nullptr && !(flag_of(*hybrid) && !*flag_of(*hybrid)))
+        return hybrid->error("layers other than attention and FFN are not modeled");
+    }
     return Ok{};
   }
 

@@ -124,7 +124,8 @@ class ModelReader {
     const auto hidden = draft_.integer("/model/hidden");
     if (!hidden || !dialect_.has_default_ffn || *hidden > 1'000'000'000) return Ok{};
     // Two thirds, since SwiGLU has three matrices instead of two, rounded down to a multiple of 64.
-    const bool is_gated = draft_.is_true("/model/gated_ffn");
+    const bool is_gated =
+        draft_.is_true("/model/gated_ffn") && !(gated != nullptr && gated->key == "quick_geglu");
     const std::int64_t ffn = is_gated ? *hidden * 8 / 3 / 64 * 64 : 4 * *hidden;
     draft_.assume("/model/ffn", std::to_string(ffn),
                   fmt::format("{}'s default: {}", dialect_.name,
@@ -165,6 +166,9 @@ class ModelReader {
     std::string json = fmt::format("[\"{}\"]", fmt::join(parts, "\",\""));
     if (parts.empty()) json = "false";
     if (linears && norms && !has_router) json = "true";
+    if (has_qkv && !draft_.fixed_model.empty() && draft_.find("/model/biases") != nullptr &&
+        draft_.find("/model/biases")->json == "false")
+      return qkv->error(fmt::format("contradicts {}, which has no biases", draft_.fixed_model));
     const Setting* by = disabled != nullptr ? disabled
                         : qkv != nullptr    ? qkv
                         : norm != nullptr   ? norm
@@ -179,6 +183,8 @@ class ModelReader {
     const Setting* type = settings_.find("position_embedding_type");
     const Setting* rows = settings_.find("max_position_embeddings");
     settings_.skip("no_position_embedding");
+    if (type == nullptr && rotary == nullptr && !draft_.fixed_model.empty())
+      return Ok{};  // the model says it
     std::string name = "learned_absolute";
     if (type != nullptr) {
       GOODPUT_TRY(name, text_of(*type));

@@ -47,6 +47,12 @@ Status state_named_model(const std::string& name, const Setting& by, const confi
     return std::move(unknown).of_option("model");
   }
   GOODPUT_TRY(const ModelShape model, config::read<ModelShape>(source->file, library));
+  if (!draft.fixed_model.empty()) {
+    const DraftValue* hidden = draft.find("/model/hidden");
+    const bool agrees = draft.integer("/model/layers") == model.layers && hidden != nullptr &&
+                        draft.integer("/model/hidden") == model.hidden;
+    return agrees ? Status(Ok{}) : by.error(fmt::format("contradicts {}", draft.fixed_model));
+  }
   draft.model_name = std::filesystem::path(source->file).stem().string();
   GOODPUT_TRY_STATUS(use_shape(model, origin_of(by), draft));
   draft.fix_model(fmt::format("the model {}", draft.model_name));

@@ -62,6 +62,9 @@ constexpr RenamedKey kRenamed[] = {
     {"model.pipeline_model_parallel_layout", "pipeline_model_parallel_layout"},
 };
 
+constexpr int kDeepestReference = 5;
+constexpr std::size_t kLongestValue = 1000;
+
 std::string resolved(const Settings& settings, const std::string& key, std::string text, int depth);
 
 // What "${...}" holds: a key from the root, one from the same mapping (".key"), or "multiply:A,B".
@@ -106,7 +109,8 @@ std::optional<std::string> interpolated(const Settings& settings, const std::str
 
 // With the values of what it refers to, as Hydra has it; what is not understood stays.
 std::string resolved(const Settings& settings, const std::string& key, std::string text, int depth) {
-  for (std::size_t begin = text.find("${"); begin != std::string::npos && depth < 10;
+  for (std::size_t begin = text.find("${");
+       begin != std::string::npos && depth < kDeepestReference && text.size() < kLongestValue;
        begin = text.find("${", begin + 1)) {
     std::size_t end = begin + 1;
     int open = 0;
@@ -134,6 +138,13 @@ Setting flag_setting(const Setting& by, std::string key, bool value) {
 void add_precision(const Setting& by, Settings& settings) {
   if (by.texts.empty()) return;
   const std::string& name = by.texts.front();
+  const bool is_known = name.find("16") != std::string::npos || name.find("32") != std::string::npos ||
+                        name.find("fp8") != std::string::npos || name.find("fp4") != std::string::npos;
+  if (!is_known) {
+    Setting odd = by;
+    odd.key = "precision";
+    settings.add(odd);
+  }
   if (name.find("bf16") != std::string::npos)
     settings.add(flag_setting(by, "bf16", true));
   else if (name.starts_with("16") || name.find("fp16") != std::string::npos)
@@ -157,6 +168,13 @@ void add_precision(const Setting& by, Settings& settings) {
 // Which of NeMo's implementations trains; plans assume Megatron-Core.
 constexpr std::string_view kImplementations[] = {"model.mcore_gpt", "model.megatron_amp_O2",
                                                  "model.transformer_engine"};
+
+// A section whose keys are Megatron-Core's.
+bool changes_plan(std::string_view section) {
+  static constexpr std::string_view kSections[] = {"model",           "train",        "optimizer", "ddp",
+                                                   "mixed_precision", "comm_overlap", "dist"};
+  return std::ranges::find(kSections, section) != std::end(kSections);
+}
 
 // Under Megatron-LM's names. Keys of sections that do not change a plan are left out.
 Settings as_megatron(const Settings& yaml) {
@@ -185,8 +203,12 @@ Settings as_megatron(const Settings& yaml) {
       const Result<bool> flag = flag_of(setting);
       if (renamed->inverted && flag && !is_null(setting)) setting.texts = {*flag ? "false" : "true"};
       settings.add(std::move(setting));
-    } else if (setting.key.starts_with("model.") && setting.key.find('.', 6) == std::string::npos) {
-      setting.key.erase(0, 6);
+    } else if (const std::size_t dot = setting.key.find('.');
+               dot != std::string::npos && changes_plan(setting.key.substr(0, dot))) {
+      // Of model.optim and the like, the key with its section.
+      setting.key.erase(0, dot + 1);
+      if (!settings.has(setting.key)) settings.add(std::move(setting));
+    } else {
       settings.add(std::move(setting));
     }
   }
@@ -209,6 +231,48 @@ Status state_gpus(Settings& yaml, LaunchDraft& draft) {
   return draft.state("/gpus", std::to_string(gpus), by);
 }
 
+// Sections and keys without effect on a step are ignored; what is left is Megatron-Core's.
+void explain_unused_keys(const Settings& settings, LaunchDraft& draft) {
+  static constexpr std::string_view kIgnored[] = {"name",
+                                                  "defaults",
+                                                  "restore_from_path",
+                                                  "cluster",
+                                                  "checkpoint",
+                                                  "ckpt",
+                                                  "logger",
+                                                  "logging",
+                                                  "dataset",
+                                                  "data",
+                                                  "tokenizer",
+                                                  "scheduler",
+                                                  "rng",
+                                                  "profiling",
+                                                  "exp_manager",
+                                                  "run",
+                                                  "hydra",
+                                                  "trainer",
+                                                  "optim",
+                                                  "peft",
+                                                  "rerun_state_machine",
+                                                  "validation",
+                                                  "straggler",
+                                                  "nvrx_straggler",
+                                                  "ft",
+                                                  "inprocess_restart",
+                                                  "tensor_inspect",
+                                                  "target",
+                                                  "_target_"};
+  Settings rest(settings.file());
+  for (const Setting* unused : settings.unused()) {
+    const std::string_view section = std::string_view(unused->key).substr(0, unused->key.find('.'));
+    if (std::ranges::find(kIgnored, section) != std::end(kIgnored) || section.starts_with('_'))
+      draft.ignore(*unused);
+    else
+      rest.add(*unused);
+  }
+  explain_unused(rest, draft);
+}
+
 Status read_yaml(const LaunchText& launch, const MegatronDialect& dialect, LaunchDraft& draft) {
   GOODPUT_TRY(Settings yaml, yaml_settings(launch.text, launch.file));
   GOODPUT_TRY_STATUS(state_gpus(yaml, draft));
@@ -217,7 +281,7 @@ Status read_yaml(const LaunchText& launch, const MegatronDialect& dialect, Launc
     GOODPUT_TRY_STATUS(draft.state_integer("/model/vocab", vocab));
   GOODPUT_TRY_STATUS(read_megatron_model(settings, dialect, draft));
   GOODPUT_TRY_STATUS(read_megatron_layout(settings, dialect, draft));
-  explain_unused(settings, draft);
+  explain_unused_keys(settings, draft);
   return Ok{};
 }
 
@@ -268,6 +332,7 @@ LaunchFormat launch_format_megatron_bridge() {
           .title = "a Megatron-Bridge config",
           .summary = "YAML of Megatron-Bridge: changes to a recipe",
           .describes_model_only = false,
+          .overrides_recipe = true,
           .matches = is_bridge,
           .read = read_bridge};
 }

@@ -41,7 +41,7 @@ class Settings {
   // Each of these marks the setting as used. Several keys: the first that is set.
   [[nodiscard]] const Setting* find(std::initializer_list<std::string_view> keys);
   [[nodiscard]] const Setting* find(std::string_view key) { return find({key}); }
-  // Used, whatever it is: it has no effect beside the others.
+  // Marks a setting as used although other settings override it.
   void skip(std::string_view key) { static_cast<void>(find({key})); }
   [[nodiscard]] bool has(std::string_view key) const;
   // Also false and 0: off.

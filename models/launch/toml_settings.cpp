@@ -16,7 +16,7 @@ std::optional<std::string> toml_scalar(const toml::node& node) {
   if (const auto* integer = node.as_integer()) return std::to_string(integer->get());
   if (const auto* number = node.as_floating_point()) return fmt::format("{}", number->get());
   if (const auto* flag = node.as_boolean()) return flag->get() ? "true" : "false";
-  return std::nullopt;
+  return node.is_table() || node.is_array() ? std::nullopt : std::optional<std::string>("a date");
 }
 
 void add_toml(const toml::node& node, const std::string& key, Settings& settings) {

@@ -375,7 +375,7 @@ Status read_torchtitan(const LaunchText& launch, const LaunchOptions& options, L
   GOODPUT_TRY(Settings settings, toml_settings(launch.text, launch.file));
   const Setting* name = settings.find("model.name");
   const Setting* flavor = settings.find("model.flavor");
-  if (name != nullptr && draft.model_name.empty()) {
+  if (name != nullptr) {
     GOODPUT_TRY(const std::string family, text_of(*name));
     GOODPUT_TRY(const std::string size,
                 flavor != nullptr ? text_of(*flavor) : Result<std::string>("debugmodel"));

@@ -1,7 +1,10 @@
 #include <fmt/format.h>
 #include <yaml-cpp/yaml.h>
 
+#include <set>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "models/launch/structured_text.h"
 #include "sim/base/text.h"
@@ -47,10 +50,22 @@ class YamlReader {
  private:
   // "<<" takes over the members of what it refers to; the mapping's own members come after it.
   Status add_members(const YAML::Node& node, const std::string& key, int depth) {
+    std::set<std::string> names;
     for (const bool merged : {true, false}) {
       for (const auto& member : node) {
         const std::string name = member.first.IsScalar() ? member.first.Scalar() : "";
         if ((name == "<<") != merged) continue;
+        if (!merged && !names.insert(name).second) {
+          return Error{
+              fmt::format("{} is given twice", key.empty() ? name : key + "." + name),
+              {.file = settings_.file(),
+               .position = Position::line(static_cast<std::uint64_t>(member.first.Mark().line) + 1)}};
+        }
+        if (merged && member.second.IsSequence()) {
+          for (std::size_t i = member.second.size(); i-- > 0;)
+            GOODPUT_TRY_STATUS(add(member.second[i], key, depth + 1));
+          continue;
+        }
         const std::string below = key.empty() ? name : fmt::format("{}.{}", key, name);
         GOODPUT_TRY_STATUS(add(member.second, merged ? key : below, depth + 1));
       }
@@ -67,7 +82,10 @@ class YamlReader {
 Result<Settings> yaml_settings(const std::string& text, const std::string& file) {
   if (is_nested_too_deeply(text)) return Error{"is too deeply nested for a launch file", {.file = file}};
   try {
-    const YAML::Node root = YAML::Load(text);
+    const std::vector<YAML::Node> documents = YAML::LoadAll(text);
+    if (documents.size() != 1)
+      return Error{fmt::format("has {} YAML documents; keep one", documents.size()), {.file = file}};
+    const YAML::Node& root = documents.front();
     if (!root.IsMap()) return Error{"must be a mapping of keys to values", {.file = file}};
     YamlReader reader(file);
     GOODPUT_TRY_STATUS(reader.add(root, "", 0));

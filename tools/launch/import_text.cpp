@@ -48,7 +48,9 @@ std::map<std::string, std::vector<std::string>> assumed_by_reason(const Imported
 std::string import_sentence(const ImportedLaunch& imported, const std::vector<std::string>& files) {
   const ModelShape& model = imported.plan.model;
   const std::string what = fmt::format("{} ({})", model.name, parameters_text(model_parameters(model).total));
-  if (imported.is_model) return fmt::format("{} describes {}.", fmt::join(files, " and "), what);
+  if (!imported.describes_plan)
+    return fmt::format("{} {} {}.", fmt::join(files, " and "), files.size() == 1 ? "describes" : "describe",
+                       what);
   const ParallelPlan& plan = imported.plan.parallel;
   return fmt::format("{} {} {} on {} GPUs with {}: {} sequences of {} tokens per step, {} per micro-batch.",
                      fmt::join(files, " and "), files.size() == 1 ? "trains" : "train", what, plan.gpus(),

@@ -40,8 +40,14 @@ class LaunchFiles final : public config::ForeignFiles {
                                             const config::Library& library) {
     const Result<launch::LaunchText> text = launch::read_launch_text(file);
     if (!text) return std::nullopt;  // the reader of our own files says so
-    if (launch::format_of(*text) == nullptr) return std::nullopt;
-    return convert(file, kind, library);
+    if (launch::format_of(*text) != nullptr || is_not_json(file)) return convert(file, kind, library);
+    return std::nullopt;
+  }
+
+  // By its name: the reader of our own files would only say that it is no JSON.
+  static bool is_not_json(const std::string& file) {
+    const std::string ending = std::filesystem::path(file).extension().string();
+    return ending == ".sh" || ending == ".yaml" || ending == ".yml" || ending == ".toml";
   }
 
   static Result<Json> convert(const std::string& file, const config::Kind& kind,
@@ -49,6 +55,7 @@ class LaunchFiles final : public config::ForeignFiles {
     launch::ImportRequest request;
     request.files = {file};
     const bool wants_plan = kind.folder == kPlanFiles.folder;
+    request.wants_model_only = !wants_plan;
     GOODPUT_TRY(const ImportedLaunch imported, launch::import_launch(request, library));
     if (wants_plan && imported.is_model) {
       return Error{"describes only a model; name it in a plan, or let `goodput plan` find its layout",
@@ -60,12 +67,7 @@ class LaunchFiles final : public config::ForeignFiles {
       for (const std::string& line : warning_lines(imported)) library.note(line);
       if (wants_plan) library.note(assumed_line(imported));
     }
-    const Json json = Json::parse(imported.text);
-    if (wants_plan || imported.is_model) return json;
-    // A launch script in place of a model.
-    if (json.at("model").is_object()) return json.at("model");
-    ModelShape shape = imported.plan.model;
-    return Json::parse(config::write(config_fields(shape)).dump());
+    return Json::parse(imported.text);
   }
 
   std::mutex mutex_;
