@@ -159,6 +159,7 @@ class ConfigReader {
   }
 
   Status rest() {
+    if (architecture_.type != "gpt2") is("/model/learned_positions", "0");
     is("/model/gated_ffn", architecture_.is_gated ? "true" : "false");
     is("/model/biases", std::string(architecture_.biases));
     const Setting* bias = settings_.find("attention_bias");

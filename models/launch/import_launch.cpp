@@ -145,7 +145,6 @@ class Importer {
       }
       if (!is_key(pointer))
         return Error{fmt::format("{} is not a key of a plan", in_quotes(change.pointer)), {}, "set"};
-      if (pointer.starts_with("/model/")) draft().model_name.clear();
       draft().set(pointer, config::json_or_text(change.value).dump(), "the option set", Basis::kOption, {},
                   "set");
     }
@@ -306,7 +305,11 @@ class Importer {
     OrderedJson plan = OrderedJson::object();
     plan["source"] = source_text();
     GOODPUT_TRY(OrderedJson model, model_object());
-    plan["model"] = draft().model_name.empty() ? std::move(model) : OrderedJson(draft().model_name);
+    const bool is_changed = std::ranges::any_of(draft().values(), [](const auto& value) {
+      return value.first.starts_with("/model/") && value.second.basis == Basis::kOption;
+    });
+    plan["model"] =
+        draft().model_name.empty() || is_changed ? std::move(model) : OrderedJson(draft().model_name);
     plan["cluster"] = request_.cluster.empty() ? std::string(kAssumedCluster) : request_.cluster;
     if (request_.cluster.empty())
       draft().assume("/cluster", json_text(kAssumedCluster), "launch files do not name the machines");

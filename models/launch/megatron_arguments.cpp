@@ -273,12 +273,13 @@ void explain_unused(const Settings& settings, LaunchDraft& draft) {
   for (const Setting* unused : settings.unused()) {
     const bool is_off =
         unused->texts.size() == 1 && !unused->is_list && flag_of(*unused) && !*flag_of(*unused);
+    if (is_off || is_null(*unused)) {
+      draft.ignore(*unused);
+      continue;
+    }
     switch (effect_of_argument(unused->key)) {
       case ArgumentEffect::kChanges:
-        if (is_off || is_null(*unused))
-          draft.ignore(*unused);
-        else
-          draft.warn(*unused, "is not modeled: the step time or the memory will differ");
+        draft.warn(*unused, "is not modeled: the step time or the memory will differ");
         break;
       case ArgumentEffect::kNotKnown:
         draft.warn(

@@ -127,7 +127,9 @@ Result<std::optional<RawCommand>> ShellLexer::next(bool in_pattern) {
     command.words.push_back(std::move(word));
     const std::string& last = command.words.back().text;
     if (command.words.size() == 1 && is_keyword(last)) return std::optional(std::move(command));
-    if (in_pattern && last.ends_with(')')) return std::optional(std::move(command));
+    const bool begins_function = (command.words.size() == 1 && last.ends_with("()")) ||
+                                 (command.words.size() == 2 && command.words[0].text == "function");
+    if (begins_function || (in_pattern && last.ends_with(')'))) return std::optional(std::move(command));
     if (command.words.size() == 3 && command.words[0].text == "case" && last == "in")
       return std::optional(std::move(command));
   }

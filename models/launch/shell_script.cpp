@@ -198,6 +198,7 @@ class ScriptReader {
     Truth result = true;
     if (!here || *here) {
       result = condition(command.words);
+      if (command.words[0].text.starts_with("((")) set_variables(command.words);
       if (!is_condition(command.words[0].text))
         GOODPUT_TRY_STATUS(run_simple(command, here.value_or(false), prefix));
     }
@@ -294,7 +295,7 @@ class ScriptReader {
         name == "export" || name == "local" || name == "readonly" || name == "declare" || name == "typeset";
     if (declares) first = 1;
     while (declares && first < raw.words.size() && raw.words[first].text.starts_with('-')) ++first;
-    if (sets_variables(raw.words)) return Ok{};
+    if (set_variables(raw.words)) return Ok{};
     std::size_t next = first;
     while (next < raw.words.size() && variables_.assign(raw.words[next], is_certain)) ++next;
     if (declares || next == raw.words.size()) return Ok{};
@@ -329,7 +330,7 @@ class ScriptReader {
   }
 
   // unset, read and the like, and ((A += 1)): what they set is not followed.
-  bool sets_variables(const std::vector<ShellText>& words) {
+  bool set_variables(const std::vector<ShellText>& words) {
     const std::string& name = words[0].text;
     const std::uint32_t line = words[0].line();
     if (name == "unset") {

@@ -385,7 +385,6 @@ Status read_torchtitan(const LaunchText& launch, const LaunchOptions& options, L
   // TorchTitan trains no further layers for multi-token prediction.
   if (!draft.fixed_model.empty() && draft.integer_or("/model/mtp_layers", 0) > 0) {
     draft.set("/model/mtp_layers", "0", "TorchTitan has no multi-token prediction", Basis::kOption);
-    draft.model_name.clear();
   }
   GOODPUT_TRY_STATUS(TitanReader(settings, draft).read());
   for (const Setting* unused : settings.unused()) {

@@ -112,8 +112,9 @@ TEST_CASE("launch: a model that lacks some flags of a known one is imported as w
   CHECK(trap.plan.model.tied_head);
   CHECK(warnings(trap) ==
         std::vector<std::string>{
-            "the model has the sizes of Llama 3 70B but is not it: biases is true, not false; "
-            "learned_positions is 8192, not 0; tied_head is true, not false"});
+            "the model has the sizes of Llama 3 70B but differs: biases is true instead of false, "
+            "learned_positions is 8192 "
+            "instead of 0, tied_head is true instead of false; check for a missing setting"});
   const ImportedLaunch whole = imported(one_line +
                                         " --untie-embeddings-and-output-weights --disable-bias-linear "
                                         "--normalization RMSNorm --position-embedding-type rope");
@@ -177,13 +178,12 @@ TEST_CASE("launch: recomputation has many spellings") {
 
 TEST_CASE(
     "launch: arguments that change a step and are not modeled are warnings, others are listed as ignored") {
-  const ImportedLaunch launch = imported(
-      script("--lr 1e-4 --save /tmp/x --moe-expert-capacity-factor 1.0 --window-size 128 --num-layerz 3"));
+  const ImportedLaunch launch =
+      imported(script("--lr 1e-4 --save /tmp/x --moe-expert-capacity-factor 1.0 --num-layerz 3"));
   CHECK(launch.draft.ignored == std::vector<std::string>{"lr", "save"});
   CHECK(warnings(launch) ==
         std::vector<std::string>{
             "--moe-expert-capacity-factor 1.0: is not modeled: the step time or the memory will differ",
-            "--window-size 128: is not modeled: the step time or the memory will differ",
             "--num-layerz 3: is not a setting that goodput knows; did you mean \"num_layers\"?; check that "
             "it does not "
             "change the model, the layout, precision or memory"});
@@ -200,9 +200,98 @@ TEST_CASE("launch: sliding windows are treated as full attention only where the 
   request.approximated = {"sliding-window"};
   const ImportedLaunch launch = imported(config, request);
   CHECK(launch.is_model);
-  CHECK(warnings(launch) ==
-        std::vector<std::string>{
-            "sliding_window 4096: sliding-window is not modeled: treated as full attention, as asked for"});
+  CHECK(warnings(launch) == std::vector<std::string>{"sliding_window 4096: sliding-window is not modeled: "
+                                                     "treated as full attention because you approximate it"});
+}
+
+TEST_CASE("launch: Megatron-LM's attention windows and hybrid models are refused") {
+  CHECK(problem(script("--window-size 128,0")) ==
+        "FILE:2: --window-size 128,0: sliding-window is not modeled; approximate sliding-window treats it as "
+        "full attention");
+  CHECK(problem(script("--hybrid-layer-pattern M*M-")) ==
+        "FILE:2: --hybrid-layer-pattern M*M-: layers other than attention and FFN are not modeled");
+  CHECK(problem(script("--fp16")) == "FILE:2: --fp16: contradicts bf16; keep one of them");
+}
+
+TEST_CASE("launch: options that have no effect or no meaning are refused") {
+  ImportRequest request;
+  request.changes = {{"/parallel/nosuch", "2"}};
+  CHECK(problem(script(""), request) == "set: \"/parallel/nosuch\" is not a key of a plan");
+  request.changes = {{"/cluster", "2"}};
+  CHECK(problem(script(""), request) ==
+        "set: \"/cluster\" is not a key that can be set; such keys begin with /model/, /parallel/ or /stack");
+  request.changes.clear();
+  request.approximated = {"nothing"};
+  CHECK(problem(script(""), request) ==
+        "approximate: unknown feature \"nothing\"; known: sliding-window, fp4");
+  request.approximated.clear();
+  request.recipe_name = "llama3-70b-h100";
+  request.recipe_file = GOODPUT_CONFIGS "/plans/llama3-70b-h100.json";
+  CHECK(problem(script(""), request) ==
+        "recipe: has no effect: only a Megatron-Bridge config changes a recipe");
+}
+
+TEST_CASE("launch: a key that the user sets is set in a model that a file names, too") {
+  ImportRequest request;
+  request.changes = {{"/model/layers", "2"}};
+  const ImportedLaunch launch = imported(
+      "[model]\nname = \"llama3\"\nflavor = \"8B\"\n[training]\nseq_len = "
+      "64\n[parallelism]\ndata_parallel_shard_degree = 8\n",
+      request);
+  CHECK(launch.plan.model.layers == 2);
+}
+
+TEST_CASE("launch: a config and Megatron-LM's layout make the config's model") {
+  const TemporaryFile config("config.json",
+                             R"({"model_type": "llama", "hidden_size": 64, "intermediate_size": 128,
+    "num_attention_heads": 4, "num_hidden_layers": 2, "vocab_size": 100})");
+  const TemporaryFile layout("train.sh",
+                             "torchrun --nproc_per_node 8 x.py --micro-batch-size 1 --seq-length 8 --bf16\n");
+  ImportRequest request;
+  request.files = {layout.path(), config.path()};
+  const auto launch = launch::import_launch(request, library_of_tests());
+  REQUIRE_MESSAGE(launch, launch.error().message());
+  CHECK_FALSE(launch->plan.model.tied_head);
+  CHECK(launch->plan.model.learned_positions == 0);
+  CHECK(launch->plan.model.biases == BiasedParts(false));
+}
+
+TEST_CASE("launch: YAML and TOML lose nothing") {
+  const std::string head = "trainer: {num_nodes: 1, devices: 8, precision: bf16}\n";
+  const std::string model =
+      "num_layers: 2, hidden_size: 64, ffn_hidden_size: 128, num_attention_heads: 4, override_vocab_size: "
+      "100, "
+      "encoder_seq_length: 8, micro_batch_size: 1, global_batch_size: 8";
+  CHECK(imported(head +
+                 "a: &a {tensor_model_parallel_size: 2}\nb: &b {pipeline_model_parallel_size: 2}\nmodel: "
+                 "{<<: [*a, *b], " +
+                 model + "}\n")
+            .plan.parallel.pp == 2);
+  CHECK(problem(head + "model: {" + model + ", num_layers: 3}\n") ==
+        "FILE:2: model.num_layers is given twice");
+  CHECK(problem(head + "model: {" + model + "}\n---\nmodel: {}\n") == "FILE: has 2 YAML documents; keep one");
+  CHECK(problem("[model]\n[training]\n[parallelism]\ntensor_parallel_degree = 2024-01-01\n") ==
+        "FILE:4: parallelism.tensor_parallel_degree = a date: must be an integer");
+  // A reference to itself ends.
+  CHECK(problem(head + "model: {num_layers: \"${.num_layers}${.num_layers}${.num_layers}\"}\n")
+            .find("must be an integer") != std::string::npos);
+}
+
+TEST_CASE("launch: what DeepSpeed's trainer fills in is asked for") {
+  ImportRequest request;
+  request.model_name = "llama3-8b";
+  request.model_file = GOODPUT_CONFIGS "/models/llama3-8b.json";
+  request.gpus = 8;
+  request.sequence_length = 128;
+  const auto launch = import_text(
+      R"({"train_batch_size": "auto", "bf16": {"enabled": "auto"}, "zero_optimization": {"stage": 2}})",
+      request);
+  REQUIRE_MESSAGE(launch, launch.error().message());
+  std::vector<std::string> missing;
+  for (const auto& one : launch->missing) missing.push_back(one.pointer);
+  CHECK(missing == std::vector<std::string>{"/parallel/dtype", "/parallel/global_batch"});
+  CHECK(problem(R"({"train_batch_size": 8, "bf16": true})", request) ==
+        "FILE /bf16: bf16 true: must be an object, such as {\"enabled\": true}");
 }
 
 TEST_CASE("launch: a model that the user names must agree with what the files say of it") {
@@ -350,7 +439,7 @@ TEST_CASE("launch: files that goodput does not know, or that are broken, are one
         "qwen2, qwen3, mixtral, "
         "qwen2_moe, qwen3_moe, deepseek_v2, deepseek_v3, gpt2, gpt_neox, gpt_oss");
   CHECK(problem("A='\ntorchrun x.py --num-layers 3\n") == "FILE:1: ' is not closed");
-  CHECK(problem(script("") + script("")) ==
+  CHECK(problem(script("") + script("--swiglu")) ==
         "FILE:3: starts training twice, here and in line 1; keep one of the commands");
   CHECK(problem("# --num-layers 3\necho --num-layers\n") ==
         "FILE: no command passes arguments of Megatron-LM, such as the number of layers");
