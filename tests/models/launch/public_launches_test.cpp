@@ -75,7 +75,8 @@ TEST_CASE("launch: public scripts and configs import with the parallelism, model
     REQUIRE_MESSAGE(imported->missing.empty(), imported->missing.front().what);
     const Json values = settled_values(*imported);
     for (const auto& [key, wanted] : one.at("expect").items()) {
-      CAPTURE(key);
+      const std::string shown = key;  // no structured binding can be captured
+      CAPTURE(shown);
       const JsonPointer pointer(key.starts_with('/') ? key : "/" + key);
       // Keys without effect are not written: they have the value that changes nothing.
       const Json nothing = wanted.is_boolean()  ? Json(false)
@@ -114,7 +115,8 @@ TEST_CASE("launch: models of the library that Hugging Face publishes are equal t
       {"deepseek-v2-lite", 15'706'484'224}, {"deepseek-v2", 235'741'434'880},
       {"gpt-oss-20b", 20'914'757'184},      {"gpt-oss-120b", 116'829'156'672}};
   for (const auto& [name, parameters] : published) {
-    CAPTURE(name);
+    const std::string shown = name;
+    CAPTURE(shown);
     const auto model = config::read<ModelShape>(GOODPUT_CONFIGS "/models/" + name + ".json");
     REQUIRE(model);
     CHECK(model_parameters(*model).total == parameters);
