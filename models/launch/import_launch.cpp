@@ -161,7 +161,7 @@ class Importer {
       if (dp.basis == Basis::kStated || dp.basis == Basis::kOption) {
         return Error{fmt::format("{} and {}: {} replicas do not fill {} GPUs, which have room for {}",
                                  dp.origin, gpus.origin, *stated, gpus.json, *replicas),
-                     {.file = request_.files.front()}};
+                     {}};
       }
     }
     if (replicas && !stated)

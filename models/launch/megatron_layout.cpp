@@ -395,9 +395,10 @@ class LayoutReader {
         draft_.warn(*count, fmt::format("recomputing {} of {} layers is not modeled: treated as all of them",
                                         layers, in_part));
     } else if (layers > 1) {
-      draft_.warn(*count,
-                  fmt::format("keeping the input of every {}th layer is not modeled: treated as every layer",
-                              layers));
+      draft_.warn(
+          *count,
+          fmt::format("keeping the input of only one layer in {} is not modeled: treated as every layer",
+                      layers));
     }
     return Ok{};
   }

@@ -29,8 +29,11 @@ std::optional<std::string> unset_variable(std::string_view text) {
 
 std::string shown_value(std::string_view text) {
   std::string result;
-  for (const char c : text) result += c == kUnsetBegin ? '$' : c;
-  std::erase_if(result, [](char c) { return c == kUnsetEnd || c == kUnknown; });
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const bool is_output = text[i] == kUnknown && i + 1 < text.size() && text[i + 1] == kUnsetEnd;
+    if (is_output) result += "(...)";
+    if (text[i] != kUnsetEnd && text[i] != kUnknown) result += text[i] == kUnsetBegin ? '$' : text[i];
+  }
   return result;
 }
 
