@@ -107,10 +107,10 @@ Result<ExitCode> run_import_plan(const ImportPlanOptions& options, const Command
   const bool gives_layout =
       request.gpus || request.global_batch || request.sequence_length || !request.cluster.empty();
   if (imported.is_model && gives_layout) {
-    return Error{
-        "describes only a model: --cluster, --gpus, --batch and --sequence-length have no effect; add a file "
-        "with the layout, or let `goodput plan` find one",
-        {.file = options.files.front()}};
+    context.note(fmt::format(
+        "{} describes only a model: --cluster, --gpus, --batch and --sequence-length have no effect; "
+        "`goodput plan --model` finds a layout",
+        options.files.front()));
   }
   if (!imported.missing.empty()) return missing_values(imported, options.files.front());
   for (const std::string& line : warning_lines(imported)) context.note(line);
