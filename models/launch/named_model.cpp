@@ -16,7 +16,7 @@ namespace {
 template <typename Take>
 Status for_each_value(const OrderedJson& object, const std::string& pointer, const Take& take) {
   for (const auto& [key, value] : object.items()) {
-    const std::string below = pointer + "/" + key;
+    const std::string below = fmt::format("{}/{}", pointer, key);
     if (value.is_object())
       GOODPUT_TRY_STATUS(for_each_value(value, below, take));
     else

@@ -85,28 +85,23 @@ bool ShellLexer::read_separator(RawCommand& command, bool in_pattern, bool& is_d
     is_done = !command.words.empty() || how == ShellEnd::kCase;
     if (is_done) command.end = how;
   };
+  const bool begins_subshell = c == '(' && command.words.empty() && peek(1) != '(';  // or a pattern
   if (c == '#') {
     read_comment();
   } else if (c == '\n') {
     ++at_;
     read_here_documents(command);
     is_done = !command.words.empty();
-  } else if (is_blank(c)) {
+  } else if (is_blank(c) || (c == '&' && peek(1) == '>') || (c == '|' && in_pattern) || begins_subshell) {
     ++at_;
   } else if (c == ';' && peek(1) == ';') {
     end(2, ShellEnd::kCase);
-  } else if (c == '&' && peek(1) == '>') {
-    ++at_;
   } else if (c == '&' && peek(1) == '&') {
     end(2, ShellEnd::kAnd);
-  } else if (c == '|' && in_pattern) {
-    ++at_;
   } else if (c == '|') {
     end(peek(1) == '|' || peek(1) == '&' ? 2 : 1, peek(1) == '|' ? ShellEnd::kOr : ShellEnd::kPipe);
   } else if (c == ';' || c == '&' || (c == ')' && !in_pattern)) {
     end(1, ShellEnd::kLine);
-  } else if (c == '(' && command.words.empty() && peek(1) != '(') {
-    ++at_;  // a subshell, or a pattern
   } else if (c == '<' && peek(1) == '<' && peek(2) != '<') {
     read_here_document_mark();
   } else {
@@ -175,9 +170,7 @@ Result<ShellText> ShellLexer::read_word(bool in_pattern) {
     } else if (c == ')' && in_pattern) {
       take(word);
       break;
-    } else if (c == '&' && word.text.ends_with('>')) {
-      take(word);
-    } else if (is_blank(c) || c == ';' || c == '&' || c == '|' || c == ')') {
+    } else if (is_blank(c) || c == ';' || c == '|' || c == ')' || (c == '&' && !word.text.ends_with('>'))) {
       break;
     } else {
       take(word);

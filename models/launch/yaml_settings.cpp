@@ -57,7 +57,7 @@ class YamlReader {
         if ((name == "<<") != merged) continue;
         if (!merged && !names.insert(name).second) {
           return Error{
-              fmt::format("{} is given twice", key.empty() ? name : key + "." + name),
+              fmt::format("{} is given twice", key.empty() ? name : fmt::format("{}.{}", key, name)),
               {.file = settings_.file(),
                .position = Position::line(static_cast<std::uint64_t>(member.first.Mark().line) + 1)}};
         }

@@ -384,7 +384,7 @@ std::string flag_of(std::string_view key) {
 ExitCode run_command_line(std::span<const CommandInfo> commands, const std::vector<std::string>& arguments,
                           std::ostream& out, std::ostream& err, Terminal terminal,
                           const Environment& environment,
-                          std::shared_ptr<config::ForeignFiles> foreign_files) {
+                          const std::shared_ptr<config::ForeignFiles>& foreign_files) {
   CommandLine line;
   line.options.jobs = default_jobs();
   declare_commands(line, commands);

@@ -21,6 +21,6 @@ namespace goodput {
                                         const std::vector<std::string>& arguments, std::ostream& out,
                                         std::ostream& err, Terminal terminal = {},
                                         const Environment& environment = {},
-                                        std::shared_ptr<config::ForeignFiles> foreign_files = {});
+                                        const std::shared_ptr<config::ForeignFiles>& foreign_files = {});
 
 }  // namespace goodput
