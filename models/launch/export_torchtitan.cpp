@@ -173,8 +173,8 @@ Status set_pipeline(const TrainingPlan& plan, TomlText& toml) {
   const bool has_parts = has_default_parts || (each > 0 && (counted + each - 1) / each == parts);
   if (!weights || !has_parts) {
     return plan.error("/parallel/layers_per_stage",
-                      "is a split that TorchTitan does not make: it gives all stages equally many layers, of "
-                      "which the first and the last stage have fewer");
+                      "is a split that TorchTitan does not make: it gives all stages equally many layers, "
+                      "except for one fewer in the first and in the last stage");
   }
   toml.set("pipeline_parallel_first_stage_less_layers", weights->first);
   toml.set("pipeline_parallel_last_stage_less_layers", weights->last);

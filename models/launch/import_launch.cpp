@@ -82,7 +82,7 @@ class Importer {
     const bool takes_recipe =
         std::ranges::any_of(launches_, [](const auto& launch) { return launch.second->overrides_recipe; });
     if (!request_.recipe_file.empty() && !takes_recipe)
-      return Error{"has no effect: only a Megatron-Bridge config changes a recipe", {}, "recipe"};
+      return Error{"only a Megatron-Bridge config takes a recipe; leave this option out", {}, "recipe"};
     // What describes the model comes first: layouts refer to its layers.
     std::ranges::stable_sort(launches_, [](const auto& a, const auto& b) { return a.second < b.second; });
     return Ok{};

@@ -31,7 +31,7 @@ struct DraftValue {
   std::string shown{};   // of a stated one, as the user wrote it: "--num-layers 80"
 };
 
-// Something that the user must know: what is not modeled or looks like a mistake.
+// Tells the user about a setting that is not modeled, or that looks like a mistake.
 struct LaunchWarning {
   std::string text{};
   Where where{};

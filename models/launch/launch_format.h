@@ -40,7 +40,7 @@ struct LaunchFormat {
   std::string_view title;    // "a Hugging Face config"
   std::string_view summary;  // for lists
   bool describes_model_only = false;
-  bool overrides_recipe = false;  // of those that may be given one
+  bool overrides_recipe = false;  // changes a recipe that the user names
   bool (*matches)(const LaunchText& launch);
   // Several files come to one draft. Errors have the place in the file.
   Status (*read)(const LaunchText& launch, const LaunchOptions& options, LaunchDraft& draft);

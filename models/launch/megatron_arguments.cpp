@@ -52,12 +52,6 @@ bool has_telling_argument(const ShellCommand& words) {
   });
 }
 
-std::size_t count_of(std::string_view text, std::string_view part) {
-  std::size_t count = 0;
-  for (std::size_t at = text.find(part); at != std::string_view::npos; at = text.find(part, at + 1)) ++count;
-  return count;
-}
-
 std::vector<std::string> texts_of(const ShellCommand& words) {
   std::vector<std::string> texts;
   for (const ShellText& word : words) texts.push_back(word.text);
@@ -247,7 +241,8 @@ std::size_t read_launcher(const ShellCommand& words, Launcher& launcher) {
 }  // namespace
 
 bool has_megatron_arguments(std::string_view text) {
-  return std::ranges::any_of(kTelling, [&](std::string_view name) { return count_of(text, name) > 0; });
+  return std::ranges::any_of(
+      kTelling, [&](std::string_view name) { return text.find(name) != std::string_view::npos; });
 }
 
 Result<MegatronArguments> read_megatron_arguments(const std::string& text, const std::string& file,

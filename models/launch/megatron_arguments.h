@@ -26,8 +26,8 @@ struct MegatronArguments {
 Result<MegatronArguments> read_megatron_arguments(const std::string& text, const std::string& file,
                                                   const std::map<std::string, std::string>& environment);
 
-// Takes what is left of the settings: into the draft's warnings those that change the model, its layout,
-// precision or memory, or that Megatron-LM does not have; into `ignored` all others.
+// Sorts the settings that nobody read. Those that change the model, its layout, precision or memory become
+// warnings, and so do those that Megatron-LM does not have. All others go to the draft's `ignored`.
 void explain_unused(const Settings& settings, LaunchDraft& draft);
 
 }  // namespace goodput::launch

@@ -112,7 +112,7 @@ class LayoutReader {
     return Ok{};
   }
 
-  // Model chunks per stage, of which the settings give the number or the layers in each.
+  // Model chunks per stage. The settings give their number, or the number of layers in each.
   Status virtual_stages() {
     const Setting* chunks =
         settings_.find({"virtual_pipeline_model_parallel_size", "num_virtual_stages_per_pipeline_rank"});

@@ -15,7 +15,7 @@ namespace goodput::launch {
 Status state_named_model(const std::string& name, const Setting& by, const config::Library& library,
                          LaunchDraft& draft);
 
-// The model that the user names. Fails if a file has stated another value of a key.
+// Takes the model that the user names. What files state of it later must agree (LaunchDraft::fix_model).
 Status use_model(const ModelShape& model, const std::string& name, LaunchDraft& draft);
 
 // A plan of the library, without its number of replicas; its GPUs where the draft has none.

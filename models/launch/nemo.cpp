@@ -107,7 +107,8 @@ std::optional<std::string> interpolated(const Settings& settings, const std::str
   return resolved(settings, target, found->texts.front(), depth + 1);
 }
 
-// With the values of what it refers to, as Hydra has it; what is not understood stays.
+// Replaces references such as ${.hidden_size} by their values, as Hydra does. A reference that goodput does
+// not understand stays as it is.
 std::string resolved(const Settings& settings, const std::string& key, std::string text, int depth) {
   for (std::size_t begin = text.find("${");
        begin != std::string::npos && depth < kDeepestReference && text.size() < kLongestValue;
@@ -231,7 +232,7 @@ Status state_gpus(Settings& yaml, LaunchDraft& draft) {
   return draft.state("/gpus", std::to_string(gpus), by);
 }
 
-// Sections and keys without effect on a step are ignored; what is left is Megatron-Core's.
+// Ignores sections without effect on a step. The other keys are Megatron-Core's.
 void explain_unused_keys(const Settings& settings, LaunchDraft& draft) {
   static constexpr std::string_view kIgnored[] = {"name",
                                                   "defaults",

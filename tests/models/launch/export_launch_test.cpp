@@ -547,7 +547,7 @@ TEST_CASE("export: each key that TorchTitan lacks is named with what to do") {
           parallel.pp = 4, parallel.layers_per_stage = {8, 7, 9, 8};
         }) ==
         "/parallel/layers_per_stage: is a split that TorchTitan does not make: it gives all stages "
-        "equally many layers, of which the first and the last stage have fewer");
+        "equally many layers, except for one fewer in the first and in the last stage");
   CHECK(
       problem_with([](ParallelPlan& parallel) { parallel.optimizer_bytes = 8; }) ==
       "/parallel/optimizer_bytes: is 8, which TorchTitan cannot express: its launch file means 12; set this "

@@ -228,7 +228,7 @@ TEST_CASE("launch: options that have no effect or no meaning are refused") {
   request.recipe_name = "llama3-70b-h100";
   request.recipe_file = GOODPUT_CONFIGS "/plans/llama3-70b-h100.json";
   CHECK(problem(script(""), request) ==
-        "recipe: has no effect: only a Megatron-Bridge config changes a recipe");
+        "recipe: only a Megatron-Bridge config takes a recipe; leave this option out");
 }
 
 TEST_CASE("launch: a key that the user sets is set in a model that a file names, too") {
