@@ -1,11 +1,9 @@
-// `goodput import plan FILE...`: launch files of training frameworks to plans and models.
+#include "tools/launch/import_plan.h"
+
 #include <fmt/format.h>
 
 #include <filesystem>
-#include <optional>
-#include <string>
 #include <utility>
-#include <vector>
 
 #include "models/launch/import_launch.h"
 #include "models/plan/training_plan.h"
@@ -23,16 +21,6 @@ namespace {
 
 using launch::ImportedLaunch;
 using launch::ImportRequest;
-
-struct ImportPlanOptions {
-  std::vector<std::string> files;
-  std::string out;
-  std::string cluster, model, recipe;
-  std::optional<std::int64_t> gpus, batch, sequence_length;
-  std::vector<std::string> changes;      // POINTER=VALUE
-  std::vector<std::string> environment;  // NAME=VALUE
-  std::vector<std::string> approximated;
-};
 
 Result<std::pair<std::string, std::string>> name_and_value(std::string_view option, const std::string& text) {
   const std::size_t equals = text.find('=');
@@ -99,6 +87,45 @@ OrderedJson import_json(const ImportedLaunch& imported, OrderedJson json) {
   return json;
 }
 
+}  // namespace
+
+void add_import_plan_options(Options& plan, ImportPlanOptions& options) {
+  plan.add("file", options.files, "FILE",
+           "Launch script of Megatron-LM, config.json of Hugging Face, YAML of NeMo or Megatron-Bridge, "
+           "TOML of TorchTitan, "
+           "JSON of DeepSpeed; several files that belong together make one plan")
+      .required()
+      .input();
+  plan.add("--out", options.out, "FILE", "Write the plan or model to this file; - writes it to stdout")
+      .required()
+      .output();
+  plan.add("--cluster", options.cluster, "CLUSTER",
+           fmt::format("Cluster to train on: a name from 'goodput list clusters', or a file (default {})",
+                       launch::kAssumedCluster))
+      .listed("clusters");
+  plan.add("--gpus", options.gpus, "N", "Number of GPUs, in place of what the files say");
+  plan.add("--model", options.model, "MODEL",
+           "Model to train: a name from 'goodput list models', or a file; the files must agree with it")
+      .listed("models");
+  plan.add("--recipe", options.recipe, "RECIPE",
+           "Recipe that a Megatron-Bridge YAML changes: a name from 'goodput list recipes', or a plan file")
+      .listed("recipes");
+  plan.add("--batch", options.batch, "N",
+           "Number of sequences per step (global batch size), in place of what the files say");
+  plan.add("--sequence-length", options.sequence_length, "N",
+           "Number of tokens per sequence, in place of what the files say");
+  plan.add("--set", options.changes, "POINTER=VALUE",
+           "Set a key of the plan, for example /model/vocab=32000; repeatable")
+      .one_value_each();
+  plan.add("--env", options.environment, "NAME=VALUE",
+           "Set a shell variable that a launch script reads, for example NNODES=16; repeatable")
+      .one_value_each();
+  plan.add("--approximate", options.approximated, "FEATURE",
+           "Accept that a feature is not modeled, for example sliding-window; error messages name the "
+           "feature; repeatable")
+      .one_value_each();
+}
+
 Result<ExitCode> run_import_plan(const ImportPlanOptions& options, const CommandContext& context) {
   GOODPUT_TRY(const config::Library library, config_library(context));
   GOODPUT_TRY_STATUS(check_file_roles(options.files, {{"--out", options.out}}, context));
@@ -135,64 +162,6 @@ Result<ExitCode> run_import_plan(const ImportPlanOptions& options, const Command
                                                     options.out + " ..."
                                               : "a plan; next: goodput plan-step " + options.out));
   return ExitCode::kOk;
-}
-
-class ImportCommand final : public Command {
- public:
-  void configure(Options& options) override {
-    Options plan = options.add_subcommand(
-        "plan", "Turn launch scripts and model configs of training frameworks into a plan or a model");
-    plan.add("file", plan_.files, "FILE",
-             "Launch script of Megatron-LM, config.json of Hugging Face, YAML of NeMo or Megatron-Bridge, "
-             "TOML of TorchTitan, "
-             "JSON of DeepSpeed; several files that belong together make one plan")
-        .required()
-        .input();
-    plan.add("--out", plan_.out, "FILE", "Write the plan or model to this file; - writes it to stdout")
-        .required()
-        .output();
-    plan.add("--cluster", plan_.cluster, "CLUSTER",
-             fmt::format("Cluster to train on: a name from 'goodput list clusters', or a file (default {})",
-                         launch::kAssumedCluster))
-        .listed("clusters");
-    plan.add("--gpus", plan_.gpus, "N", "Number of GPUs, in place of what the files say");
-    plan.add("--model", plan_.model, "MODEL",
-             "Model to train: a name from 'goodput list models', or a file; the files must agree with it")
-        .listed("models");
-    plan.add("--recipe", plan_.recipe, "RECIPE",
-             "Recipe that a Megatron-Bridge YAML changes: a name from 'goodput list recipes', or a plan file")
-        .listed("recipes");
-    plan.add("--batch", plan_.batch, "N",
-             "Number of sequences per step (global batch size), in place of what the files say");
-    plan.add("--sequence-length", plan_.sequence_length, "N",
-             "Number of tokens per sequence, in place of what the files say");
-    plan.add("--set", plan_.changes, "POINTER=VALUE",
-             "Set a key of the plan, for example /model/vocab=32000; repeatable")
-        .one_value_each();
-    plan.add("--env", plan_.environment, "NAME=VALUE",
-             "Set a shell variable that a launch script reads, for example NNODES=16; repeatable")
-        .one_value_each();
-    plan.add("--approximate", plan_.approximated, "FEATURE",
-             "Accept that a feature is not modeled, for example sliding-window; error messages name the "
-             "feature; repeatable")
-        .one_value_each();
-  }
-
-  Result<ExitCode> run(const CommandContext& context) override { return run_import_plan(plan_, context); }
-
- private:
-  ImportPlanOptions plan_;
-};
-
-}  // namespace
-
-CommandInfo command_import() {
-  return {.name = "import",
-          .summary = "Turn launch scripts and model configs of training frameworks into plans and models",
-          .example =
-              "goodput import plan pretrain_llama.sh --cluster dgx-h100 --out plan.json\n"
-              "goodput import plan config.json --out model.json",
-          .make = make_command<ImportCommand>};
 }
 
 }  // namespace goodput
