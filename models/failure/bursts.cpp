@@ -1,5 +1,7 @@
 // Correlated losses: a switch, a power feed or a market takes all nodes of a group at once, and they come
 // back together. A burst that strikes a group that is out already changes nothing.
+#include "models/failure/bursts.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -131,13 +133,16 @@ NodeId nodes_of_others(const BurstFailures& failures) {
 }
 
 // A burst strikes any group; those with the lowest ids are the job's.
-InterruptionRate interruption_rate(const BurstFailures& failures, const FailureInputs& inputs) {
-  const NodeId nodes = failures.nodes == 0 ? inputs.cluster_nodes : failures.nodes;
+InterruptionRate rate_of_bursts(const BurstFailures& failures, NodeId nodes) {
   const NodeId size = nodes_of_group(failures, nodes);
   const auto groups = [size](NodeId count) { return (count + size - 1) / size; };
   return [=, per_s = failures.per_hour / 3600](NodeId used) {
     return per_s * groups(std::min(used, nodes)) / groups(nodes);
   };
+}
+
+InterruptionRate interruption_rate(const BurstFailures& failures, const FailureInputs& inputs) {
+  return rate_of_bursts(failures, failures.nodes == 0 ? inputs.cluster_nodes : failures.nodes);
 }
 
 Result<std::unique_ptr<FailureModel>> make_failures(const BurstFailures& failures,
@@ -146,7 +151,37 @@ Result<std::unique_ptr<FailureModel>> make_failures(const BurstFailures& failure
   return std::unique_ptr<FailureModel>(std::make_unique<GroupBursts>(failures, nodes, inputs.key));
 }
 
+BurstFailures on_nodes(const NodeBursts& bursts, NodeId nodes) {
+  constexpr double kHoursPerRate = 1000.0 * 24;
+  return {.nodes = nodes,
+          .group_size = bursts.group_size,
+          .per_hour = bursts.per_1000_node_days * nodes / kHoursPerRate,
+          .outage_time = bursts.outage_time};
+}
+
 }  // namespace
+
+config::Fields config_fields(NodeBursts& bursts) {
+  using config::Need;
+  return {{"per_1000_node_days", Need::kRequired,
+           config::number(bursts.per_1000_node_days, config::between(0, 1e6)),
+           "number of bursts per 1000 node-days; each hits a random group"},
+          {"group_size", Need::kRequired, config::integer(bursts.group_size, 1, kMostNodes),
+           "number of nodes per group, with consecutive ids; the last group may be smaller",
+           [&bursts] { return bursts.per_1000_node_days == 0 ? "per_1000_node_days is 0" : ""; }},
+          {"outage_s", Need::kRequired,
+           seconds_value(bursts.outage_time, config::between(0, kMostFailureSeconds)),
+           "time from a burst until the failed nodes return",
+           [&bursts] { return bursts.per_1000_node_days == 0 ? "per_1000_node_days is 0" : ""; }}};
+}
+
+std::unique_ptr<FailureModel> make_bursts(const NodeBursts& bursts, NodeId nodes, const FailureKey& key) {
+  return std::make_unique<GroupBursts>(on_nodes(bursts, nodes), nodes, key);
+}
+
+InterruptionRate burst_rate(const NodeBursts& bursts, NodeId nodes) {
+  return rate_of_bursts(on_nodes(bursts, nodes), nodes);
+}
 
 FailureModelInfo failure_bursts() {
   return {

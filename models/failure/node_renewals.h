@@ -5,12 +5,15 @@
 // for Weibull shapes of 0.7 and 1.5.) A repaired node is as good as new.
 #pragma once
 
+#include <cmath>
 #include <cstdint>
 #include <memory>
 #include <optional>
 #include <vector>
 
+#include "models/failure/bursts.h"
 #include "models/failure/failure_draws.h"
+#include "models/failure/failure_merge.h"
 #include "models/failure/failure_setup.h"
 #include "sim/base/event_queue.h"
 #include "sim/base/index.h"
@@ -21,13 +24,17 @@ namespace goodput {
 
 // Nodes that fail and are repaired, each by a clock of its own.
 struct NodeLives {
-  enum class Repair : std::uint8_t { kFixed, kExponential };
+  enum class Repair : std::uint8_t { kFixed, kExponential, kWeibull, kLognormal };
   NodeId nodes = 0;  // 0: as many as the job uses
   // Mean time from a node's start or repair to its failure: exactly one of these.
   std::optional<double> mtbf_hours{};
   std::optional<double> failures_per_1000_node_days{};
   SimDuration repair_time{};  // the mean
   Repair repair = Repair::kFixed;
+  std::optional<double> repair_shape{};  // of Weibull the shape, of lognormal the deviation of the logarithm
+  std::optional<NodeBursts> bursts{};    // that strike these nodes, too
+
+  [[nodiscard]] bool has_shape() const { return repair == Repair::kWeibull || repair == Repair::kLognormal; }
 };
 [[nodiscard]] config::Fields config_fields(NodeLives& lives);
 [[nodiscard]] Status config_finish(NodeLives& lives);
@@ -36,8 +43,11 @@ struct NodeLives {
 // REQUIRES: config_finish(lives).
 [[nodiscard]] double mtbf_seconds(const NodeLives& lives);
 
+// Seconds that a repair takes. REQUIRES: a mean above 0.
+[[nodiscard]] double draw_repair(const NodeLives& lives, RandomStream& random);
+
 // Of a job whose nodes are there: each of them fails once in its mean time (the renewal theorem), whatever
-// the distribution.
+// the distribution; bursts add to that.
 [[nodiscard]] InterruptionRate renewal_rate(const NodeLives& lives);
 
 // `Lifetime` draws seconds: draw_first(random) until the failure of a node that is there at the start,
@@ -79,7 +89,7 @@ class NodeRenewals final : public FailureModel {
     if (lives_.repair == NodeLives::Repair::kFixed || lives_.repair_time == SimDuration{}) {
       return failed + lives_.repair_time;
     }
-    return later(failed, random.exponential(1 / to_seconds(lives_.repair_time)));
+    return later(failed, draw_repair(lives_, random));
   }
 
   NodeLives lives_;
@@ -92,7 +102,12 @@ class NodeRenewals final : public FailureModel {
 template <typename Lifetime>
 [[nodiscard]] std::unique_ptr<FailureModel> make_renewals(const NodeLives& lives, const Lifetime& lifetime,
                                                           const FailureKey& key) {
-  return std::make_unique<NodeRenewals<Lifetime>>(lives, lifetime, key);
+  auto renewals = std::make_unique<NodeRenewals<Lifetime>>(lives, lifetime, key);
+  if (!lives.bursts) return renewals;
+  std::vector<std::unique_ptr<FailureModel>> both;
+  both.push_back(std::move(renewals));
+  both.push_back(make_bursts(*lives.bursts, lives.nodes, key));
+  return merge_failures(std::move(both));
 }
 
 }  // namespace goodput

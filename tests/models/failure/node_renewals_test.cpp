@@ -4,6 +4,7 @@
 #include <doctest/doctest.h>
 
 #include <cmath>
+#include <optional>
 
 #include "tests/models/failure/failure_stream.h"
 
@@ -126,6 +127,48 @@ TEST_CASE("weibull: shape 1 is exponential") {
 TEST_CASE("renewals: what lies beyond a century does not happen") {
   const NodeEvents events = events_of(R"({"model": "exponential", "nodes": 3, "mtbf_hours": 1e9})", 3e9);
   CHECK(count_of(events, Kind::kRemove) < 3);
+}
+
+TEST_CASE("repair times: every distribution has the stated mean") {
+  // One node that fails all the time: the mean down time over n repairs has a standard error of deviation /
+  // sqrt(n). The variance over the squared mean is 1 for exponential, Gamma(1 + 2/k) / Gamma(1 + 1/k)^2 - 1
+  // = 2.14 for Weibull with k = 0.7, and exp(s^2) - 1 = 1.72 for lognormal with s = 1.
+  struct Case {
+    const char* repair;
+    double relative_variance;
+  };
+  for (const Case& one :
+       {Case{R"("fixed")", 0}, Case{R"("exponential")", 1}, Case{R"("weibull", "repair_shape": 0.7)", 2.14},
+        Case{R"("lognormal", "repair_shape": 1)", 1.72}}) {
+    CAPTURE(one.repair);
+    const auto model = failures_of(fmt::format(
+        R"({{"model": "exponential", "nodes": 1, "mtbf_hours": 1, "repair_s": 1000, "repair": {}}})",
+        one.repair));
+    double down = 0;
+    std::optional<SimTime> since;
+    for (int repairs = 0; repairs < kFailures;) {
+      const auto event = model->next();
+      REQUIRE(event);
+      if (event->kind == Kind::kRemove) {
+        since = event->time;
+      } else if (since) {
+        down += to_seconds(event->time - *since);
+        ++repairs;
+      }
+    }
+    CHECK(std::abs(down / kFailures / 1000 - 1) <= 4 * std::sqrt(one.relative_variance / kFailures) + 1e-9);
+  }
+}
+
+TEST_CASE("exponential: bursts take nodes down besides their own failures") {
+  // 10 groups of 8 nodes; 20 bursts per 1000 node-days on 80 nodes are 1.6 per day, 8 nodes each. Own
+  // failures: 80 nodes at 1 per 1000 node-days, 0.08 per day. Over 100 days of 100 trials: 12.88 per day with
+  // a standard error of sqrt(1.6 * 64 + 0.08) / 100 = 0.10.
+  const double losses = mean_losses(
+      R"({"model": "exponential", "nodes": 80, "failures_per_1000_node_days": 1,
+          "bursts": {"per_1000_node_days": 20, "group_size": 8, "outage_s": 1}})",
+      100 * 86400.0, 100);
+  CHECK(std::abs(losses / 100 - (1.6 * 8 + 0.08)) < 0.4);
 }
 
 }  // namespace goodput::testing
