@@ -234,7 +234,8 @@ config::KeyNotes key_notes(const FailureConfig& failures, config::Place place) {
 
 Result<FailureConfig> read_failure_preset(config::Source source, const config::Library* library) {
   GOODPUT_TRY(const Json value,
-              config::parse_file(source.file, library == nullptr ? nullptr : library->parsed));
+              config::parse_file(source.file, library == nullptr ? config::Library{} : *library,
+                                 kFailurePresetFiles));
   config::Place place{source.file, {}, {}};
   GOODPUT_TRY(FailureConfig config, read_model(value, place));
   if (const auto file = config.setup().file())

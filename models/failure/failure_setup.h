@@ -30,7 +30,7 @@ namespace goodput {
 // A file that the options name. Others read it, for this folder knows no formats.
 struct FailureFile {
   enum class Content : std::uint8_t {
-    kRecording,  // of spot nodes
+    kRecording,  // of spot nodes, or a failure log
     kSlowdowns,  // of workers, as `goodput whatif --json` writes them
   };
   Content content = Content::kRecording;
@@ -40,6 +40,7 @@ struct FailureFile {
   // Of a recording: what its numbers mean, where the options say so.
   std::optional<SpotPolarity> polarity{};
   std::optional<SpotMeaning> meaning{};
+  NodeId nodes = 0;  // of the cluster of a failure log; 0: as logged
 };
 
 // What is in that file, empty where there is none. Must outlive the models made of it.

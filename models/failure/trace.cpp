@@ -177,6 +177,7 @@ struct TraceFailures {
   std::string fallback{};  // read where there is no `file`; empty: none
   std::optional<SpotPolarity> polarity{};
   std::optional<SpotMeaning> meaning{};
+  NodeId nodes = 0;  // of the cluster of a failure log; 0: as logged
   SimDuration from{};
   std::optional<SimDuration> to{};
   std::optional<TraceStarts> starts{};  // none: random where the recording is long enough
@@ -188,6 +189,7 @@ struct TraceFailures {
   // What of the recording decides which of these move anything; none: it was not read yet.
   struct Recorded {
     bool has_nodes = false;  // and no counts
+    bool is_faults = false;  // a failure log
     bool has_holes = false;  // in the part that is replayed
     bool is_probe = false;
   };
@@ -277,8 +279,15 @@ config::Fields config_fields(TraceFailures& failures) {
        "what the numbers in a recording of counts mean (default: as the recording's format defines)",
        has_nodes},
       {"meaning", Need::kOptional, optional_choice(failures.meaning, kSpotMeaningNames),
-       "what was recorded. held: nodes in use; probe: nodes that could have been launched (default: as "
-       "stated in the recording)"},
+       "what was recorded. held: nodes in use, a drop is a preemption; probe: nodes that could have been "
+       "launched; faults: nodes of a cluster, a drop is a fault (default: as stated in the recording)"},
+      {"nodes", Need::kOptional, config::integer(failures.nodes, 0, kMostNodes),
+       "of a failure log: number of nodes of the cluster, with those that never failed; 0: the nodes in the "
+       "log",
+       [&failures] {
+         return failures.recorded && !failures.recorded->is_faults ? "the recording is not a failure log"
+                                                                   : "";
+       }},
       {"from_s", Need::kOptional, seconds_value(failures.from, any_time),
        "time in the recording at which the replay starts; nodes held at that moment join at time 0"},
       {"to_s", Need::kOptional, seconds_value(failures.to, any_time),
@@ -320,7 +329,8 @@ std::optional<FailureFile> file_of(const TraceFailures& failures) {
                      .path = failures.file,
                      .fallback = failures.fallback,
                      .polarity = failures.polarity,
-                     .meaning = failures.meaning};
+                     .meaning = failures.meaning,
+                     .nodes = failures.nodes};
 }
 
 void note_source(TraceFailures& failures, const FailureSource& source) {
@@ -329,6 +339,7 @@ void note_source(TraceFailures& failures, const FailureSource& source) {
   const TraceSegment segment{SimTime{failures.from}, failures.to ? SimTime{*failures.to} : trace.end};
   failures.recorded = {
       .has_nodes = trace.counts.empty(),
+      .is_faults = trace.format == "failure_log",
       .has_holes = std::any_of(trace.holes.begin(), trace.holes.end(),
                                [&segment](const SpotHole& hole) { return is_in(hole, segment); }),
       .is_probe = trace.meaning == SpotMeaning::kProbe};
@@ -446,7 +457,7 @@ Result<std::unique_ptr<FailureModel>> make_failures(const TraceFailures& failure
 FailureModelInfo failure_trace() {
   return {
       .name = "trace",
-      .summary = "replays a recording of spot nodes, or part of it",
+      .summary = "replays a recording of spot nodes or a failure log, or part of it",
       .example =
           R"({"model": "trace", "file": "p3-trace.csv", "to_s": 4800, "cap": {"rule": "list", "nodes": 10}})",
       .make = make_failure_setup<TraceFailures>};

@@ -13,12 +13,13 @@
 
 namespace goodput {
 
-// Whether nodes were really held: only then a drop is a preemption.
+// What a drop is.
 enum class SpotMeaning : std::uint8_t {
-  kHeld,
-  kProbe,  // what could have been launched at that moment
+  kHeld,    // a preemption: the nodes were held
+  kProbe,   // not necessarily one: so many nodes could have been launched at that moment
+  kFaults,  // a fault: the nodes are one's own, and return when they are repaired
 };
-inline constexpr std::string_view kSpotMeaningNames[] = {"held", "probe"};
+inline constexpr std::string_view kSpotMeaningNames[] = {"held", "probe", "faults"};
 
 // What the numbers of a count file count.
 enum class SpotPolarity : std::uint8_t { kAvailable, kPreempted };

@@ -7,6 +7,7 @@
 
 #include "models/planner/contest.h"
 #include "models/scenario/trial_metrics.h"
+#include "tools/cli/duration_text.h"
 #include "tools/plan/plan_values.h"
 #include "tools/simulate/simulate_report.h"
 

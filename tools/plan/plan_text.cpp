@@ -8,6 +8,7 @@
 
 #include "models/checkpoint/lost_tokens.h"
 #include "sim/base/text.h"
+#include "tools/cli/duration_text.h"
 #include "tools/cli/key_notes.h"
 #include "tools/cli/text_table.h"
 #include "tools/plan/plan_report.h"

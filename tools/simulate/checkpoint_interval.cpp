@@ -8,6 +8,7 @@
 
 #include "models/policy/policy_options.h"
 #include "sim/base/json.h"
+#include "tools/cli/duration_text.h"
 
 namespace goodput {
 

@@ -181,7 +181,7 @@ Result<ScenarioRouting> read_scenario_routing(const Scenario& scenario, std::uin
 // ---- All inputs.
 
 Result<SpotTrace> read_trace(const FailureFile& file, const std::string& path, const std::string& pointer) {
-  Result<SpotTrace> trace = read_spot_trace(path, {file.polarity, file.meaning, {}});
+  Result<SpotTrace> trace = read_spot_trace(path, {file.polarity, file.meaning, {}, file.nodes});
   if (trace) return trace;
   Error error = std::move(trace).error();
   if (!error.option.empty()) error.what += fmt::format("; in a scenario, set {}/{}", pointer, error.option);
@@ -260,7 +260,7 @@ Status price_nodes(const Scenario& scenario, std::uint64_t seed, ScenarioInputs&
 // What a recording is read as.
 std::string trace_name(const FailureFile& wanted, const std::string& file) {
   const auto number = [](const auto& choice) { return choice ? static_cast<int>(*choice) : -1; };
-  return fmt::format("{} {} {}", number(wanted.polarity), number(wanted.meaning), file);
+  return fmt::format("{} {} {} {}", number(wanted.polarity), number(wanted.meaning), wanted.nodes, file);
 }
 
 Status read_failure_files(const Scenario& scenario, SharedInputs& shared, ScenarioInputs& inputs) {

@@ -50,9 +50,8 @@ Result<Provenance> scenario_provenance(const Scenario& resolved, const ScenarioI
 // are not to be trusted, which files were read.
 [[nodiscard]] std::string simulate_remarks(const SimulateReport& report);
 
-// How numbers are shown: "13.97 M", "1.20 h", "$12.50".
+// How numbers are shown: "13.97 M", "$12.50".
 [[nodiscard]] std::string count_text(double count);
-[[nodiscard]] std::string duration_text(double seconds);
 [[nodiscard]] std::string metric_text(TrialMetric metric, double value);
 
 [[nodiscard]] std::string simulate_text(const SimulateReport& report);

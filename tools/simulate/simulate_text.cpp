@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "sim/job/time_bucket.h"
+#include "tools/cli/duration_text.h"
 #include "tools/cli/key_notes.h"
 #include "tools/cli/text_table.h"
 #include "tools/simulate/simulate_report.h"
@@ -23,13 +24,6 @@ std::string count_text(double count) {
   if (count >= 1e7) return fmt::format("{:.4g} M", 1e-6 * count);
   if (count == std::floor(count) || count >= 100) return fmt::format("{:.0f}", count);
   return fmt::format("{:.1f}", count);
-}
-
-std::string duration_text(double seconds) {
-  if (seconds < 180) return fmt::format("{:.1f} s", seconds);
-  if (seconds < 3 * 3600) return fmt::format("{:.1f} min", seconds / 60);
-  if (seconds < 3 * 86400) return fmt::format("{:.2f} h", seconds / 3600);
-  return fmt::format("{:.2f} days", seconds / 86400);
 }
 
 namespace {

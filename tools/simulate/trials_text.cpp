@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "tools/cli/duration_text.h"
 #include "tools/cli/text_table.h"
 #include "tools/simulate/simulate_report.h"
 

@@ -17,6 +17,7 @@
 #include "tools/trace/spot_summary.h"
 #include "traces/io/byte_sink.h"
 #include "traces/io/formats.h"
+#include "traces/spot/spot_fields.h"
 #include "traces/spot/spot_reader.h"
 
 namespace goodput {
@@ -86,6 +87,17 @@ OrderedJson info_json(const SpotTrace& trace, const SpotSummary& summary, const 
   json["holes"] = OrderedJson::array();
   for (const SpotHole& hole : trace.holes)
     json["holes"].push_back({{"begin_s", to_seconds(hole.begin)}, {"end_s", to_seconds(hole.end)}});
+  json["faults"] = nullptr;
+  if (const auto& faults = summary.faults) {
+    const auto if_repaired = [&faults](double seconds) {
+      return or_null(faults->repairs > 0 ? std::optional(seconds) : std::nullopt);
+    };
+    json["faults"] = {{"count", faults->faults},
+                      {"mtbf_days", faults->mtbf_days},
+                      {"repairs", faults->repairs},
+                      {"median_repair_s", if_repaired(faults->median_repair_s)},
+                      {"mean_repair_s", if_repaired(faults->mean_repair_s)}};
+  }
   json["usd_per_node_hour"] = nullptr;
   if (const auto& price = summary.price)
     json["usd_per_node_hour"] = {{"min", price->min}, {"mean", price->mean}, {"max", price->max}};
@@ -121,9 +133,12 @@ void add_spot_options(Options& options, SpotWords& words) {
       .one_of(kSpotPolarityNames);
   options
       .add("--meaning", words.meaning, "NAME",
-           "For a spot trace: whether the nodes in the file are held (a user had them) or probe (they could "
-           "have been launched), if the file does not state that")
+           "For a spot trace whose file does not state it: whether a drop is a preemption (held), not "
+           "necessarily "
+           "one (probe), or a fault of a node (faults)")
       .one_of(kSpotMeaningNames);
+  options.add("--nodes", words.nodes, "N",
+              "For a failure log: number of nodes of the cluster, with those that never failed");
 }
 
 Result<SpotOptions> spot_options(const SpotWords& words) {
@@ -135,11 +150,14 @@ Result<SpotOptions> spot_options(const SpotWords& words) {
   if (!words.meaning.empty()) {
     GOODPUT_TRY(options.meaning, choose<SpotMeaning>("meaning", "meaning", words.meaning, kSpotMeaningNames));
   }
+  if (words.nodes < 0 || words.nodes > kMostSpotNodes)
+    return Error{fmt::format("must be 1 to {}, not {}", kMostSpotNodes, words.nodes), {}, "nodes"};
+  options.nodes = static_cast<NodeId>(words.nodes);
   return options;
 }
 
 bool mean_spot_trace(const TraceFiles& files, const SpotWords& words) {
-  if (!words.polarity.empty() || !words.meaning.empty()) return true;
+  if (!words.polarity.empty() || !words.meaning.empty() || words.nodes != 0) return true;
   if (!files.format.empty()) {
     return index_of_name(names_of(spot_formats()), "spot trace format", files.format).has_value();
   }

@@ -1,6 +1,7 @@
 // Spot traces named on a command line: `goodput trace info` and `goodput trace convert` for them.
 #pragma once
 
+#include <cstdint>
 #include <string>
 
 #include "sim/base/errors.h"
@@ -13,8 +14,9 @@ namespace goodput {
 
 // What the options say; empty: not given.
 struct SpotWords {
-  std::string polarity;  // --polarity
-  std::string meaning;   // --meaning
+  std::string polarity;    // --polarity
+  std::string meaning;     // --meaning
+  std::int64_t nodes = 0;  // --nodes; 0: not given
 };
 
 void add_spot_options(Options& options, SpotWords& words);

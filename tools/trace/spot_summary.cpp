@@ -6,6 +6,8 @@
 #include <vector>
 
 #include "sim/base/hash.h"
+#include "sim/base/statistics.h"
+#include "tools/cli/duration_text.h"
 #include "traces/spot/count_changes.h"
 
 namespace goodput {
@@ -110,6 +112,29 @@ std::optional<PriceSummary> summarize_prices(const SpotTrace& trace) {
   return price;
 }
 
+std::optional<FaultSummary> summarize_faults(const SpotTrace& trace, double node_hours) {
+  if (trace.meaning != SpotMeaning::kFaults || !trace.has_names()) return std::nullopt;
+  FaultSummary summary{.up_node_days = node_hours / 24};
+  std::vector<std::optional<SimTime>> down_since(trace.node_names.size());
+  std::vector<double> repairs;
+  for (const NodeEvent& event : trace.events) {
+    std::optional<SimTime>& since = down_since[static_cast<std::size_t>(event.node)];
+    if (event.kind == NodeEvent::Kind::kRemove) {
+      ++summary.faults;
+      since = event.time;
+    } else if (since) {
+      repairs.push_back(to_seconds(event.time - *since));
+    }
+  }
+  if (summary.faults == 0) return std::nullopt;
+  summary.mtbf_days = summary.up_node_days / static_cast<double>(summary.faults);
+  summary.repairs = static_cast<std::int64_t>(repairs.size());
+  if (repairs.empty()) return summary;
+  summary.mean_repair_s = mean(repairs);
+  summary.median_repair_s = take_median(repairs);
+  return summary;
+}
+
 std::string count_of(std::int64_t number, std::string_view noun) {
   return fmt::format("{} {}{}", number, noun, number == 1 ? "" : "s");
 }
@@ -144,6 +169,16 @@ std::string describe_holes(const SpotTrace& trace, const SpotSummary& summary) {
   return trace.holes.size() > kShown ? text + ", ..." : text;
 }
 
+template <typename Line>
+void add_fault_lines(const FaultSummary& faults, const Line& line) {
+  line("faults", fmt::format("{} in {:.1f} node-days: {:.3g} per 1000 node-days", faults.faults,
+                             faults.up_node_days, 1000 / faults.mtbf_days));
+  line("MTBF", fmt::format("{:.3g} days per node", faults.mtbf_days));
+  if (faults.repairs == 0) return line("repairs", "none in the recording");
+  line("repairs", fmt::format("{}, median {}, mean {}", faults.repairs, duration_text(faults.median_repair_s),
+                              duration_text(faults.mean_repair_s)));
+}
+
 }  // namespace
 
 SpotSummary summarize(const SpotTrace& trace) {
@@ -157,6 +192,7 @@ SpotSummary summarize(const SpotTrace& trace) {
   summarize_changes(counts, trace, summary);
   summarize_time(counts, trace, summary);
   summary.price = summarize_prices(trace);
+  summary.faults = summarize_faults(trace, summary.node_hours);
   return summary;
 }
 
@@ -188,15 +224,16 @@ std::uint64_t hash_trace(const SpotTrace& trace) {
 }
 
 std::string describe(const SpotTrace& trace, const SpotSummary& summary) {
+  constexpr std::string_view kMeanings[] = {
+      "held: a drop is a preemption", "probe: nodes that could be launched, not nodes that were lost",
+      "faults: a drop is a fault, and nodes return when they are repaired"};
   std::string text;
   const auto line = [&text](std::string_view label, const std::string& value) {
     text += fmt::format("{:<15} {}\n", label, value);
   };
-  const bool is_held = trace.meaning == SpotMeaning::kHeld;
   const bool is_available = trace.polarity == SpotPolarity::kAvailable;
   line("format", fmt::format("{}, {}", trace.format, trace.has_names() ? "named nodes" : "node counts"));
-  line("meaning", is_held ? "held: a drop is a preemption"
-                          : "probe: nodes that could be launched, not nodes that were lost");
+  line("meaning", std::string(kMeanings[static_cast<std::size_t>(trace.meaning)]));
   line("polarity", is_available ? "available" : "preempted (the numbers below are available nodes)");
   line("duration", fmt::format("{:.9g} s, {:.2f} h", to_seconds(summary.duration),
                                to_seconds(summary.duration) / kSecondsPerHour));
@@ -204,6 +241,7 @@ std::string describe(const SpotTrace& trace, const SpotSummary& summary) {
                             summary.final_nodes, summary.peak_nodes,
                             summary.mean_nodes ? fmt::format("{:.2f}", *summary.mean_nodes) : "unknown"));
   line("node-hours", fmt::format("{:.1f}", summary.node_hours));
+  if (summary.faults) add_fault_lines(*summary.faults, line);
   line("adds, removes", fmt::format("{}, {}", summary.adds, summary.removes));
   if (trace.momentary > 0)
     line("momentary", count_of(trace.momentary, "node") +

@@ -26,6 +26,15 @@ struct PriceSummary {
   double max = 0;
 };
 
+// Of nodes of a cluster that fail and are repaired.
+struct FaultSummary {
+  std::int64_t faults = 0;
+  double up_node_days = 0;
+  double mtbf_days = 0;                           // of a node: time that nodes are up, over faults
+  std::int64_t repairs = 0;                       // that the recording shows
+  double median_repair_s = 0, mean_repair_s = 0;  // 0: there is no repair
+};
+
 // What is known is what no hole covers.
 struct SpotSummary {
   SimDuration duration{};
@@ -44,6 +53,7 @@ struct SpotSummary {
   SimDuration longest_outage{};                       // without a single node, while known
   SimTime longest_outage_begin{};
   std::optional<PriceSummary> price{};
+  std::optional<FaultSummary> faults{};  // of named nodes that fail, at least once
 };
 
 [[nodiscard]] SpotSummary summarize(const SpotTrace& trace);

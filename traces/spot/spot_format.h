@@ -18,6 +18,7 @@ struct SpotOptions {
   std::optional<SpotPolarity> polarity{};  // option "polarity"
   std::optional<SpotMeaning> meaning{};    // option "meaning"
   std::string format{};                    // a name of spot_formats(); empty: from the content
+  NodeId nodes = 0;                        // option "nodes": of the cluster of a failure log; 0: as logged
 };
 
 // A trace whose meaning is not settled yet.

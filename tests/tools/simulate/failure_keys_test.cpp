@@ -28,12 +28,20 @@ std::vector<T> both(std::vector<T> first, const std::vector<T>& more) {
   return first;
 }
 
+const Settings kGroups = {
+    {"bursts/per_1000_node_days", 4000}, {"bursts/group_size", 3}, {"bursts/outage_s", 900}};
+const Settings kNoGroups = {
+    {"bursts/per_1000_node_days", 0}, {"bursts/group_size", 3}, {"bursts/outage_s", 900}};
 const std::vector<KeyWitness> kLives = {
     {"nodes", {8, 10}},
     {"mtbf_hours", {10, 20}},
     {"failures_per_1000_node_days", {1000, 2000}, {{"mtbf_hours", nullptr}}},
     {"repair_s", {10, 2000}},
     {"repair", {"fixed", "exponential"}, {}, {{"repair_s", 0}}},
+    {"repair_shape", {0.5, 2}, {{"repair", "weibull"}}, {{"repair", "fixed"}}},
+    {"bursts/per_1000_node_days", {2000, 8000}, kGroups},
+    {"bursts/group_size", {2, 5}, kGroups, kNoGroups},
+    {"bursts/outage_s", {100, 9000}, kGroups, kNoGroups},
 };
 
 const std::vector<KeyWitness> kWeibull = both<KeyWitness>(kLives, {
@@ -90,6 +98,8 @@ constexpr const char* kCounts = R"({"metadata": {"gap_seconds": 3000, "meaning":
                                     "data": [0, 1, 0, 0, 1, 0, 1, 0, 1, 1, 0, 1, 0, 1, 1]})";
 constexpr const char* kHole = "t_s,count\n0,9\n3000,5\n6000,\n9000,8\n9500,4\n40000,9\n";
 constexpr const char* kProbe = "t_s,probe\n0,9\n3000,5\n9000,8\n9500,4\n40000,9\n";
+constexpr const char* kFaults =
+    "node,start,end\na,0,10\nb,3000,9000\nc,12000,20000\nd,15000,16000\ne,39000,40000\n";
 constexpr const char* kNamed =
     "t_s,event,node\n0,add,a\n0,add,b\n0,add,c\n0,add,d\n0,add,e\n3000,remove,a\n3000,remove,b\n"
     "9000,add,a\n12000,remove,c\n40000,add,c\n";
@@ -102,6 +112,7 @@ constexpr const char* kLong =
 
 struct TraceFiles {
   TemporaryFile named{"named.csv", kNamed};
+  TemporaryFile faults{"faults.csv", kFaults};
   TemporaryFile counts{"counts.json", kCounts};
   TemporaryFile hole{"hole.csv", kHole};
   TemporaryFile longer{"long.csv", kLong};
@@ -120,6 +131,7 @@ std::vector<KeyWitness> trace_witnesses(const TraceFiles& files) {
        both<Settings::value_type>(drops, {{"file", "/not/there.csv"}})},
       {"polarity", {"available", "preempted"}, {{"file", files.counts.path()}}, named},
       {"meaning", {"held", "probe"}, named},
+      {"nodes", {6, 10}, {{"file", files.faults.path()}}, named},
       {"from_s", {0, 5000}, named},
       {"to_s", {5000, 30'000}, named},
       {"starts", {"random", "fixed"}, {{"file", files.longer.path()}}},

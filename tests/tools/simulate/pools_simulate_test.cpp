@@ -84,8 +84,8 @@ TEST_CASE("simulate: text names pools, their nodes and prices, and what they cos
   const std::string out = simulate_run(two_pools(recording.path())).out;
   CHECK(out.find("\nNodes: base: 4 nodes at $98.00 per hour, reserved\n         interval (a node is lost at "
                  "fixed intervals until only floor_nodes are left)\n       spot: recorded nodes at recorded "
-                 "prices, held\n         trace (replays a recording of spot nodes, or part of it)\n") !=
-        std::string::npos);
+                 "prices, held\n         trace (replays a recording of spot nodes or a failure log, or part "
+                 "of it)\n") != std::string::npos);
   CHECK(out.find("\nnode cost by pool  checkpoint\nbase                  $784.00\nspot                    "
                  "$8.50\n") != std::string::npos);
 }

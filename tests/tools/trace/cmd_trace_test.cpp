@@ -132,7 +132,7 @@ TEST_CASE("trace: options for spot traces name what they take") {
   const TemporaryFile spot("s.csv", "t_s,count\n0,4\n");
   const TemporaryFile ops("t.csv", kTrace);
   CHECK(error_of({"trace", "info", spot.path(), "--meaning", "hold"}) ==
-        "error: --meaning: unknown meaning \"hold\"; did you mean \"held\"?; known: held, probe");
+        "error: --meaning: unknown meaning \"hold\"; did you mean \"held\"?; known: held, probe, faults");
   CHECK(error_of({"trace", "info", spot.path(), "--polarity", "up"}) ==
         "error: --polarity: unknown polarity \"up\"; known: available, preempted");
   CHECK(error_of({"trace", "info", ops.path(), "--meaning", "held"})
@@ -254,7 +254,7 @@ TEST_CASE("list: formats in text and JSON") {
   CHECK(run({"list", "formats"}).out.starts_with("parquet      Apache Parquet"));
   const auto json = Json::parse(run({"list", "formats", "--json", "-"}).out);
   CHECK(json["schema"] == "goodput.list/1");
-  CHECK(json["formats"].size() == 13);
+  CHECK(json["formats"].size() == 14);
   CHECK(json["formats"][1]["name"] == "kineto");
   CHECK(json["formats"][4]["name"] == "csv");
   CHECK(json["formats"][7]["name"] == "wide_csv");    // of expert routing

@@ -144,7 +144,8 @@ TEST_CASE("spot events: files without rows") {
   REQUIRE_FALSE(trace);
   CHECK(without_path(trace.error().message(), empty) == ": is empty");
   CHECK(spot_error("iter,layer,e0\n") ==
-        ": is not in a known spot trace format (events_csv, counts_csv, google_text, bamboo_csv, skypilot; "
+        ": is not in a known spot trace format (events_csv, counts_csv, google_text, bamboo_csv, skypilot, "
+        "failure_log; "
         "see `goodput list formats`); it begins with \"iter,layer,e0\"");
 }
 
