@@ -2,6 +2,7 @@
 #include <optional>
 
 #include "tools/cli/command.h"
+#include "tools/failures/import_failures.h"
 #include "tools/launch/import_plan.h"
 
 namespace goodput {
@@ -13,11 +14,18 @@ class ImportCommand final : public Command {
     plan_options_.emplace(options.add_subcommand(
         "plan", "Turn launch scripts and model configs of training frameworks into a plan or a model"));
     add_import_plan_options(*plan_options_, plan_);
+    failures_options_.emplace(options.add_subcommand("failures", "Turn failure logs into a failure preset"));
+    add_import_failures_options(*failures_options_, failures_);
   }
 
-  Result<ExitCode> run(const CommandContext& context) override { return run_import_plan(plan_, context); }
+  Result<ExitCode> run(const CommandContext& context) override {
+    if (failures_options_->are_chosen()) return run_import_failures(failures_, context);
+    return run_import_plan(plan_, context);
+  }
 
  private:
+  ImportFailuresOptions failures_;
+  std::optional<Options> failures_options_;
   ImportPlanOptions plan_;
   std::optional<Options> plan_options_;
 };
@@ -25,12 +33,14 @@ class ImportCommand final : public Command {
 }  // namespace
 
 CommandInfo command_import() {
-  return {.name = "import",
-          .summary = "Turn launch scripts and model configs of training frameworks into plans and models",
-          .example =
-              "goodput import plan pretrain_llama.sh --cluster dgx-h100 --out plan.json\n"
-              "goodput import plan config.json --out model.json",
-          .make = make_command<ImportCommand>};
+  return {
+      .name = "import",
+      .summary = "Turn launch scripts, failure logs and benchmark logs into plans, presets and calibrations",
+      .example =
+          "goodput import plan pretrain_llama.sh --cluster dgx-h100 --out plan.json\n"
+          "goodput import plan config.json --out model.json\n"
+          "goodput import failures events.csv --nodes 128 --out failures.json",
+      .make = make_command<ImportCommand>};
 }
 
 }  // namespace goodput

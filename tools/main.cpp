@@ -15,7 +15,7 @@
 #include "tools/cli/command_line.h"
 #include "tools/cli/output_file.h"
 #include "tools/commands.h"
-#include "tools/launch/launch_files.h"
+#include "tools/foreign_files.h"
 
 namespace {
 
@@ -51,7 +51,7 @@ int main(int argc, char** argv) {
     goodput::remove_unfinished_files_on_interrupt();
     return exit_status(goodput::run_command_line(
         goodput::builtin_commands(), {argv + (argc > 0 ? 1 : 0), argv + argc}, std::cout, std::cerr,
-        this_terminal(), environment, goodput::launch_files()));
+        this_terminal(), environment, goodput::foreign_files()));
   } catch (const std::bad_alloc&) {
     fmt::print(stderr, "error: not enough memory for this input\n");
     return exit_status(ExitCode::kBadInput);

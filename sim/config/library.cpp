@@ -21,8 +21,8 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::string_view kSuffix = ".json";
-constexpr std::string_view kFileEndings[] = {kSuffix, ".sh",  ".slurm", ".sbatch",
-                                             ".yaml", ".yml", ".toml",  ".txt"};
+constexpr std::string_view kFileEndings[] = {kSuffix,   ".csv",  ".log", ".sh",   ".slurm",
+                                             ".sbatch", ".yaml", ".yml", ".toml", ".txt"};
 
 fs::path file_of(const std::string& folder, const Kind& kind, std::string_view name) {
   return (folder == "." ? fs::path() : fs::path(folder)) / kind.folder /
