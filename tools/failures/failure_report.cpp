@@ -80,8 +80,9 @@ void add_observation(const ImportedFailures& failures, Lines& lines) {
   std::string faults = fmt::format("{} in {:.1f} node-days that nodes were up", failures.estimate.faults,
                                    failures.estimate.node_days);
   if (history.merged > 0)
-    faults += fmt::format("; merged, because they overlap another fault of their node: {}",
-                          counted_text(history.merged, "row"));
+    faults +=
+        fmt::format("; {} merged into a fault of the same node that {}", counted_text(history.merged, "row"),
+                    history.merged == 1 ? "it overlaps" : "they overlap");
   if (history.outside > 0) faults += fmt::format("; outside of the observation: {}", history.outside);
   lines.add("Faults", faults);
   if (failures.estimate.others.events > 0 && !failures.estimate.bad_nodes.empty()) {
@@ -133,9 +134,9 @@ void add_repairs(const ImportedFailures& failures, Lines& lines) {
                                                                 : "";
   if (repairs.complete < kRepairsForLaw)
     return lines.add(
-        "", fmt::format(
-                "the preset has an exponential distribution, because fewer than {} repairs do not show one",
-                kRepairsForLaw));
+        "", fmt::format("fewer than {} repairs do not show a distribution: the preset takes the exponential "
+                        "one",
+                        kRepairsForLaw));
   if (repairs.fits.size() < 2) return;
   const RepairFit& next = repairs.fits[1];
   lines.add("", fmt::format("{} fits best{}, {} better than {} (BIC differs by {:.1f})", to_string(best.law),
@@ -147,7 +148,7 @@ void add_bursts(const ImportedFailures& failures, Lines& lines) {
   const auto count = static_cast<std::int64_t>(bursts.found.bursts.size());
   const std::string window = fmt::format("{:.0f} s", to_seconds(bursts.found.window));
   if (count == 0) {
-    return lines.add("Bursts", fmt::format("none: never did {} or more nodes fail within {}",
+    return lines.add("Bursts", fmt::format("none (a burst would be {} or more nodes within {})",
                                            bursts.found.least_nodes, window));
   }
   std::string text = fmt::format("{}, of {:.1f} nodes on average: {:.3g} per 1000 node-days",
