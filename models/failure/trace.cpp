@@ -126,7 +126,9 @@ std::vector<NodeEvent> events_of_nodes(const SpotTrace& trace, const TraceSegmen
       events.push_back({SimTime{}, Kind::kAdd, event->node, 1});
     } else {
       const auto is_it = [&](const NodeEvent& held) { return held.node == event->node; };
-      events.erase(std::find_if(events.begin(), events.end(), is_it));
+      const auto found = std::find_if(events.begin(), events.end(), is_it);
+      GOODPUT_CHECK(found != events.end(), "only a node that is held can be removed");
+      events.erase(found);
     }
   }
   const SimDuration begin = segment.begin.time_since_epoch();

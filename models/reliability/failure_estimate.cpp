@@ -12,7 +12,6 @@
 namespace goodput {
 namespace {
 
-constexpr double kSecondsPerDay = 86400;
 constexpr double kLeastRepair = 1;  // s; times in logs are whole seconds at best
 
 // Any clean cluster has a bad node with at most this probability.
@@ -57,26 +56,34 @@ BurstEstimate burst_estimate(FaultBursts found, const SortedFaults& faults, doub
   return estimate;
 }
 
-// `known`: also of the fault that opened the observation, whose beginning is known.
-RepairEstimate repair_estimate(const std::vector<NodeFault>& faults) {
+// Too many repairs are shorter than the times of the log can tell apart.
+bool are_too_coarse(const std::vector<RepairTime>& times, SimDuration resolution) {
+  constexpr double kMostShort = 0.2;
+  const double shortest = 2 * std::max(to_seconds(resolution), kLeastRepair);
+  const auto short_ones = std::count_if(times.begin(), times.end(), [shortest](const RepairTime& time) {
+    return time.is_complete && time.seconds < shortest;
+  });
+  return static_cast<double>(short_ones) > kMostShort * static_cast<double>(times.size());
+}
+
+RepairEstimate repair_estimate(const std::vector<NodeFault>& faults, SimDuration resolution) {
   RepairEstimate estimate;
   std::vector<RepairTime> times;
-  double total = 0;
   for (const NodeFault& fault : faults) {
     if (fault.how == NodeFault::End::kUnknown) {
       ++estimate.unknown;
       continue;
     }
     const bool is_complete = fault.how == NodeFault::End::kRepaired;
-    const double seconds = std::max(to_seconds(fault.down_time()), kLeastRepair);
     ++(is_complete ? estimate.complete : estimate.open);
-    if (is_complete) total += seconds;
-    times.push_back({seconds, is_complete});
+    times.push_back({to_seconds(fault.down_time()), is_complete});
   }
-  estimate.fits = fit_repair_laws(times);
   if (estimate.complete == 0) return estimate;
-  estimate.mean_s = total / static_cast<double>(estimate.complete);
+  estimate.mean_s = mean_repair(times);
   if (const double median = median_repair(times); std::isfinite(median)) estimate.median_s = median;
+  estimate.is_coarse = are_too_coarse(times, resolution);
+  for (RepairTime& time : times) time.seconds = std::max(time.seconds, kLeastRepair);
+  if (!estimate.is_coarse) estimate.fits = fit_repair_laws(times);
   return estimate;
 }
 
@@ -99,7 +106,8 @@ std::vector<BadNode> find_bad_nodes(const FaultHistory& history, const SortedFau
     for (NodeId node = 0; node < static_cast<NodeId>(counts.size()); ++node) {
       std::int64_t& count = counts[index(node)];
       if (count < 2 || others < 2) continue;
-      const double expected = static_cast<double>(left - count) / (others - 1);
+      // Half a fault more than there were: none among the others does not mean that they cannot fail.
+      const double expected = (static_cast<double>(left - count) + 0.5) / (others - 1);
       const bool is_bad = static_cast<double>(count) >= kLeastBadRatio * expected &&
                           chance_of_at_least(count, expected) * nodes <= kMostChanceBadNode;
       if (!is_bad) continue;
@@ -157,8 +165,7 @@ FailureEstimate estimate_failures(const FaultHistory& history, const EstimateOpt
   }
   faults.is_in_burst.resize(faults.all.size());
   FaultBursts bursts;
-  if (history.has_repairs)
-    bursts = find_fault_bursts(faults.all, history.from, history.to, options.burst_window);
+  if (history.has_repairs) bursts = find_fault_bursts(faults.all, history, options.burst_window);
   for (const FaultBurst& burst : bursts.bursts) {
     for (const std::size_t fault : burst.faults) faults.is_in_burst[fault] = true;
   }
@@ -178,7 +185,7 @@ FailureEstimate estimate_failures(const FaultHistory& history, const EstimateOpt
   const double share =
       1 - static_cast<double>(estimate.bad_nodes.size()) / static_cast<double>(history.cluster_nodes);
   if (share > 0) estimate.others = rate(faults.independent() - of_bad_nodes, estimate.node_days * share);
-  if (history.has_repairs) estimate.repairs = repair_estimate(independent);
+  if (history.has_repairs) estimate.repairs = repair_estimate(independent, history.resolution);
   estimate.bursts = burst_estimate(std::move(bursts), faults, estimate.node_days);
   std::vector<NodeFault> counted = first;
   counted.insert(counted.end(), faults.all.begin(), faults.all.end());

@@ -16,12 +16,14 @@ namespace goodput {
 
 // Failures per this many node-days, as in the field's papers.
 inline constexpr double kNodeDaysOfRate = 1000;
+inline constexpr double kSecondsPerDay = 86400;
 
 struct RepairEstimate {
   std::int64_t complete = 0, open = 0, unknown = 0;  // number of repairs
   std::optional<double> median_s{};                  // Kaplan-Meier; none: no repair is complete
-  std::optional<double> mean_s{};                    // of the complete ones
-  std::vector<RepairFit> fits{};                     // best first; empty: no repair is complete
+  std::optional<double> mean_s{};                    // likewise
+  bool is_coarse = false;                            // the times of the log do not tell repairs apart
+  std::vector<RepairFit> fits{};  // best first; empty: no repair is complete, or times are too coarse
 };
 
 struct BurstEstimate {

@@ -11,20 +11,6 @@ namespace {
 
 constexpr double kMostChanceBursts = 0.05;
 
-// The longest of an hour, a minute and a second that all times are multiples of.
-SimDuration resolution_of(std::span<const NodeFault> faults) {
-  constexpr std::array<SimDuration, 3> kUnits = {std::chrono::hours{1}, std::chrono::minutes{1},
-                                                 std::chrono::seconds{1}};
-  for (const SimDuration unit : kUnits) {
-    if (std::all_of(faults.begin(), faults.end(), [unit](const NodeFault& fault) {
-          return fault.begin.time_since_epoch() % unit == SimDuration{};
-        })) {
-      return unit;
-    }
-  }
-  return SimDuration{};
-}
-
 // A group begins with any of the faults; the others of it follow within the window.
 std::int64_t least_nodes_of_burst(std::size_t faults, SimDuration time, SimDuration window,
                                   double most_by_chance) {
@@ -87,17 +73,16 @@ class BurstFinder {
 
 }  // namespace
 
-FaultBursts find_fault_bursts(std::span<const NodeFault> faults, SimTime from, SimTime to,
+FaultBursts find_fault_bursts(std::span<const NodeFault> faults, const FaultHistory& history,
                               std::optional<SimDuration> window) {
   std::vector<SimDuration> windows = {std::chrono::minutes{5}, std::chrono::minutes{1},
                                       std::chrono::seconds{10}};
   if (window) windows = {*window};
-  const SimDuration resolution = resolution_of(faults);
-  BurstFinder finder(faults, to - from);
+  BurstFinder finder(faults, history.to - history.from);
   FaultBursts found{.window = windows.front()};
   for (const SimDuration one : windows) {
     const std::int64_t least =
-        finder.find_within(one + resolution, kMostChanceBursts / static_cast<double>(windows.size()));
+        finder.find_within(one + history.resolution, kMostChanceBursts / static_cast<double>(windows.size()));
     if (one == windows.front()) found.least_nodes = least;
   }
   found.bursts = finder.take_bursts();

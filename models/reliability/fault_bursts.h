@@ -25,8 +25,8 @@ struct FaultBursts {
 
 // Looks for bursts within 5 min, 1 min and 10 s, or within `window` alone, each longer by the resolution of
 // the log's times. A burst has so many nodes that fewer than 0.05 such groups are expected from as many
-// independent faults. REQUIRES: `faults` ascend by begin and lie in [from, to].
-[[nodiscard]] FaultBursts find_fault_bursts(std::span<const NodeFault> faults, SimTime from, SimTime to,
+// independent faults. REQUIRES: `faults`, some of the history's, ascend by begin.
+[[nodiscard]] FaultBursts find_fault_bursts(std::span<const NodeFault> faults, const FaultHistory& history,
                                             std::optional<SimDuration> window);
 
 }  // namespace goodput

@@ -117,6 +117,15 @@ RepairFit fit_lognormal(std::span<const RepairTime> times, const Sums& sums) {
   return {RepairLaw::kLognormal, std::exp(mean + deviation * deviation / 2), deviation, log_likelihood, 0};
 }
 
+// Ascending; of equal ones the complete ones first.
+std::vector<RepairTime> sorted_times(std::span<const RepairTime> times) {
+  std::vector<RepairTime> sorted(times.begin(), times.end());
+  std::sort(sorted.begin(), sorted.end(), [](const RepairTime& a, const RepairTime& b) {
+    return a.seconds != b.seconds ? a.seconds < b.seconds : a.is_complete && !b.is_complete;
+  });
+  return sorted;
+}
+
 }  // namespace
 
 std::vector<RepairFit> fit_repair_laws(std::span<const RepairTime> times) {
@@ -137,11 +146,21 @@ std::vector<RepairFit> fit_repair_laws(std::span<const RepairTime> times) {
   return fits;
 }
 
+double mean_repair(std::span<const RepairTime> times) {
+  const std::vector<RepairTime> sorted = sorted_times(times);
+  double mean = 0;
+  double still_down = 1;
+  double before = 0;
+  for (std::size_t i = 0; i < sorted.size(); ++i) {
+    mean += still_down * (sorted[i].seconds - before);
+    before = sorted[i].seconds;
+    if (sorted[i].is_complete) still_down *= 1 - 1 / static_cast<double>(sorted.size() - i);
+  }
+  return mean;
+}
+
 double median_repair(std::span<const RepairTime> times) {
-  std::vector<RepairTime> sorted(times.begin(), times.end());
-  std::sort(sorted.begin(), sorted.end(), [](const RepairTime& a, const RepairTime& b) {
-    return a.seconds != b.seconds ? a.seconds < b.seconds : a.is_complete && !b.is_complete;
-  });
+  const std::vector<RepairTime> sorted = sorted_times(times);
   double still_down = 1;
   for (std::size_t i = 0; i < sorted.size(); ++i) {
     if (!sorted[i].is_complete) continue;

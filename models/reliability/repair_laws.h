@@ -32,6 +32,9 @@ struct RepairFit {
 // and lognormal need two different complete times; none at all: there is no complete time.
 [[nodiscard]] std::vector<RepairFit> fit_repair_laws(std::span<const RepairTime> times);
 
+// The mean of the Kaplan-Meier estimate up to the longest time: the plain mean if no time is open.
+[[nodiscard]] double mean_repair(std::span<const RepairTime> times);
+
 // The median of the Kaplan-Meier estimate; infinity: more than half of the times are open ones.
 [[nodiscard]] double median_repair(std::span<const RepairTime> times);
 

@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
+#include <chrono>
 #include <tuple>
 #include <utility>
 
@@ -27,10 +29,12 @@ void merge_rows(std::vector<LoggedFault> rows, std::vector<LoggedFault>& merged,
     }
     ++overlaps;
     if (last->cause < 0) last->cause = row.cause;
-    if (begins_with_last && (!last->end || !row.end))
+    if (begins_with_last && (!last->end || !row.end)) {
       last->end = last->end ? last->end : row.end;
-    else
+    } else {
       last->end = row.end ? std::optional(std::max(*last->end, *row.end)) : std::nullopt;
+      last->is_open = row.is_open;
+    }
   }
 }
 
@@ -47,12 +51,28 @@ KnownRepairs known_repairs(const std::vector<LoggedFault>& faults) {
           from_seconds(take_median(seconds))};
 }
 
+// The longest of a day, an hour, a minute and a second that all times are multiples of.
+SimDuration resolution_of(const std::vector<LoggedFault>& faults) {
+  constexpr std::array<SimDuration, 4> kUnits = {std::chrono::days{1}, std::chrono::hours{1},
+                                                 std::chrono::minutes{1}, std::chrono::seconds{1}};
+  const auto divides = [](SimDuration unit, SimTime time) {
+    return time.time_since_epoch() % unit == SimDuration{};
+  };
+  for (const SimDuration unit : kUnits) {
+    if (std::all_of(faults.begin(), faults.end(), [&](const LoggedFault& fault) {
+          return divides(unit, fault.begin) && divides(unit, fault.end.value_or(fault.begin));
+        }))
+      return unit;
+  }
+  return SimDuration{};
+}
+
 // `next`: when the node fails again; SimTime::max(): never.
 NodeFault settled(const LoggedFault& fault, SimTime next, SimTime to, const KnownRepairs& repairs) {
   NodeFault result{.node = fault.node, .begin = fault.begin, .cause = fault.cause};
   if (fault.end) {
     result.end = *fault.end;
-  } else if (next == SimTime::max() && to - fault.begin <= repairs.longest) {
+  } else if (next == SimTime::max() && (fault.is_open || to - fault.begin <= repairs.longest)) {
     result.end = to;
     result.how = NodeFault::End::kOpen;
   } else {
@@ -114,6 +134,15 @@ Result<FaultHistory> fault_history(const FailureLog& log, const HistoryOptions& 
     fault.begin = std::max(fault.begin, history.from);
     history.up_time -= fault.down_time().count();
     history.faults.push_back(fault);
+  }
+  history.resolution = resolution_of(faults);
+  if (history.up_time <= 0) {
+    return Error{
+        fmt::format("says that all {} nodes are down all the time; give the number of nodes of the cluster "
+                    "with {}",
+                    history.cluster_nodes, kOption),
+        {},
+        "nodes"};
   }
   if (history.faults.empty()) return Error{"has no fault between the start and the end of the observation"};
   const auto order = [](const NodeFault& fault) { return std::tuple(fault.begin, fault.node); };

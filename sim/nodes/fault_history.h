@@ -42,6 +42,8 @@ struct FaultHistory {
   NodeTime up_time = 0;             // of all nodes together, or of those that were in use
   bool has_repairs = true;          // false: a log of jobs, which says nothing about repairs
 
+  SimDuration resolution{};  // of the times in the log: a day, an hour, a minute, a second, or less (0)
+
   std::int64_t merged = 0;   // rows that overlap another row of their node
   std::int64_t outside = 0;  // rows beyond from and to
 };
@@ -53,7 +55,8 @@ struct HistoryOptions {
 
 // Faults of a node that overlap or touch become one. A fault without an end that is followed by another fault
 // of its node, or is older than the longest repair in the log, ends at an unknown time: after the median
-// repair. Any other one is still open. Errors have no file: no fault is left, or options contradict the log.
+// repair. Any other one is still open, and so is one that the log calls open if it is the last of its node.
+// Errors have no file: no fault is left, or options contradict the log.
 [[nodiscard]] Result<FaultHistory> fault_history(const FailureLog& log, const HistoryOptions& options);
 
 }  // namespace goodput

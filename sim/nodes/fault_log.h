@@ -19,6 +19,7 @@ struct LoggedFault {
   NodeId node = 0;  // index into FaultLog::nodes
   SimTime begin{};
   std::optional<SimTime> end{};  // not before `begin`; none: the log does not say
+  bool is_open = false;          // without an end, because the node is still down
   std::int32_t cause = -1;       // index into FaultLog::causes; -1: none is stated
 };
 
@@ -31,7 +32,7 @@ struct FaultLog {
 
 // A job as the accounting of a batch system lists it.
 struct LoggedJob {
-  std::string id{}, name{};
+  std::string id{}, name{}, user{};
   std::string state{};  // NODE_FAIL, COMPLETED, ...
   NodeId nodes = 0;
   std::string failed_node{};  // as the batch system names it; empty: it does not
@@ -47,6 +48,7 @@ struct FailureLog {
   bool has_dates = false;
   std::map<std::string, std::int64_t> left_out{};  // number of rows that are not faults, by why
   std::vector<std::string> columns{};              // how columns were read: "start: failed_at"
+  std::vector<std::string> unused_columns{};
   // The first and the last time in any row.
   SimTime first = SimTime::max(), last = SimTime::min();
 };

@@ -22,11 +22,10 @@ double rounded(double value) {
   return std::stod(fmt::format("{:.5g}", value));
 }
 
-std::string basis_of_fit(const RepairEstimate& repairs, const RepairFit& fit) {
-  return fmt::format(
-      "measured: mean of the {} distribution fitted to {} repairs ({} complete), whose median is {}",
-      to_string(fit.law), repairs.complete + repairs.open, repairs.complete,
-      duration_text(repairs.median_s.value_or(fit.mean_s)));
+std::string basis_of_repair(const RepairEstimate& repairs, std::string_view law) {
+  return fmt::format("measured: mean of {} repairs{}; their distribution is {}", repairs.complete,
+                     repairs.open > 0 ? fmt::format(" and {} open faults (Kaplan-Meier)", repairs.open) : "",
+                     repairs.is_coarse || repairs.complete < kRepairsForLaw ? "assumed" : law);
 }
 
 std::string file_names(const std::vector<std::string>& files) {
@@ -70,15 +69,16 @@ PresetRepair preset_repair(const ImportedFailures& failures) {
             .origin = "assumed: a day, as for rsc-1; the log has no repair times",
             .is_assumed = true};
   }
-  const bool is_enough = repairs.complete >= kRepairsForLaw;
-  const auto fit = std::find_if(repairs.fits.begin(), repairs.fits.end(), [is_enough](const RepairFit& one) {
-    if (one.law == RepairLaw::kExponential) return true;
-    return is_enough && one.shape >= kLeastShape && one.shape <= kMostShape;
+  PresetRepair repair{.mean_s = *repairs.mean_s};
+  const auto fit = std::find_if(repairs.fits.begin(), repairs.fits.end(), [](const RepairFit& one) {
+    return one.law == RepairLaw::kExponential || (one.shape >= kLeastShape && one.shape <= kMostShape);
   });
-  GOODPUT_CHECK(fit != repairs.fits.end(), "the exponential distribution must be among the fits");
-  PresetRepair repair{
-      .mean_s = fit->mean_s, .law = std::string(to_string(fit->law)), .origin = basis_of_fit(repairs, *fit)};
-  if (fit->law != RepairLaw::kExponential) repair.shape = fit->shape;
+  if (fit != repairs.fits.end() && fit->law != RepairLaw::kExponential &&
+      repairs.complete >= kRepairsForLaw) {
+    repair.law = std::string(to_string(fit->law));
+    repair.shape = fit->shape;
+  }
+  repair.origin = basis_of_repair(repairs, repair.law);
   return repair;
 }
 

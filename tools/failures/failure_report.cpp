@@ -2,6 +2,8 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <chrono>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -32,8 +34,9 @@ std::string repair_clause(const ImportedFailures& failures) {
   if (repair.is_assumed)
     return fmt::format("Repair times are unknown; the preset assumes {}.", duration_text(repair.mean_s));
   const RepairEstimate& repairs = failures.estimate.repairs;
-  return fmt::format("Half of all repairs take less than {}.",
-                     duration_text(repairs.median_s.value_or(repair.mean_s)));
+  if (repairs.is_coarse || !repairs.median_s)
+    return fmt::format("A repair takes {} on average.", duration_text(repair.mean_s));
+  return fmt::format("Half of all repairs take less than {}.", duration_text(*repairs.median_s));
 }
 
 // Every so often one of the nodes fails.
@@ -50,9 +53,10 @@ std::string answer(const ImportedFailures& failures) {
   }
   if (!failures.nodes_known) {
     return fmt::format(
-        "Nodes fail at most {:.3g} times per 1000 node-days: only the {} in the log {}, and nodes that "
-        "never failed are not counted. {}",
-        rate.value, counted_text(failures.history.cluster_nodes, "node"),
+        "Nodes fail at most {:.3g} times per 1000 node-days ({}): only the {} in the log {}, and nodes that "
+        "never "
+        "failed are not counted. {}",
+        rate.value, interval_text(rate), counted_text(failures.history.cluster_nodes, "node"),
         failures.history.cluster_nodes == 1 ? "counts" : "count", repair_clause(failures));
   }
   return fmt::format("Nodes fail {:.3g} times per 1000 node-days ({}), {}. {}", rate.value,
@@ -79,6 +83,7 @@ void add_observation(const ImportedFailures& failures, Lines& lines) {
   if (failures.is_of_jobs()) return;
   std::string faults = fmt::format("{} in {:.1f} node-days that nodes were up", failures.estimate.faults,
                                    failures.estimate.node_days);
+  if (history.begins_with_fault) faults += "; the first one only opens the observation and is not counted";
   if (history.merged > 0)
     faults +=
         fmt::format("; {} merged into a fault of the same node that {}", counted_text(history.merged, "row"),
@@ -102,6 +107,8 @@ void add_jobs_line(const ImportedFailures& failures, Lines& lines) {
                                  counted_text(jobs.lost, "job"), jobs.node_days);
   if (!failures.is_of_jobs())
     text += fmt::format(": {:.3g} per 1000 node-days ({})", jobs.rate.value, interval_text(jobs.rate));
+  if (failures.is_of_jobs() && failures.history.merged > 0)
+    text += fmt::format("; repeated in other lists: {}", counted_text(failures.history.merged, "job"));
   if (jobs.failed > 0 && !failures.counts_failed)
     text +=
         fmt::format("; not counted: {} in state FAILED (--count-failed)", counted_text(jobs.failed, "job"));
@@ -128,16 +135,21 @@ void add_repairs(const ImportedFailures& failures, Lines& lines) {
   if (repairs.open > 0) text += fmt::format("; still down at the end: {}", repairs.open);
   if (repairs.unknown > 0) text += fmt::format("; end not recorded: {}", repairs.unknown);
   lines.add("Repair times", text);
+  if (repairs.is_coarse) {
+    return lines.add(
+        "",
+        "the times of the log are too coarse to show a distribution: the preset takes the exponential one");
+  }
+  if (repairs.complete < kRepairsForLaw) {
+    return lines.add("", fmt::format("fewer than {} repairs do not show a distribution: the preset takes the "
+                                     "exponential one",
+                                     kRepairsForLaw));
+  }
+  if (repairs.fits.size() < 2) return;
   const RepairFit& best = repairs.fits.front();
   const std::string shape = best.law == RepairLaw::kWeibull     ? fmt::format(" (shape {:.2f})", best.shape)
                             : best.law == RepairLaw::kLognormal ? fmt::format(" (sigma {:.2f})", best.shape)
                                                                 : "";
-  if (repairs.complete < kRepairsForLaw)
-    return lines.add(
-        "", fmt::format("fewer than {} repairs do not show a distribution: the preset takes the exponential "
-                        "one",
-                        kRepairsForLaw));
-  if (repairs.fits.size() < 2) return;
   const RepairFit& next = repairs.fits[1];
   lines.add("", fmt::format("{} fits best{}, {} better than {} (BIC differs by {:.1f})", to_string(best.law),
                             shape, how_clear(repairs.fits), to_string(next.law), next.bic - best.bic));
@@ -168,13 +180,25 @@ void add_bad_nodes(const ImportedFailures& failures, Lines& lines) {
   if (bad.empty() && failures.is_of_jobs()) return;
   if (bad.empty()) return lines.add("Bad nodes", "none: no node fails far more often than the others");
   for (std::size_t i = 0; i < std::min(bad.size(), kShownNodes); ++i) {
-    lines.add(
-        i == 0 ? "Bad nodes" : "",
-        fmt::format("{} failed {} times, {:.1f}x as often as the other nodes",
-                    on_one_line(failures.history.nodes[index(bad[i].node)]), bad[i].faults, bad[i].ratio));
+    lines.add(i == 0 ? "Bad nodes" : "",
+              fmt::format("{} failed {} times, {}", on_one_line(failures.history.nodes[index(bad[i].node)]),
+                          bad[i].faults,
+                          bad[i].ratio > 0 ? fmt::format("{:.1f}x as often as the other nodes", bad[i].ratio)
+                                           : "and no other node failed"));
   }
   if (bad.size() > kShownNodes)
     lines.add("", fmt::format("and {} more (see --json)", bad.size() - kShownNodes));
+}
+
+std::string unused_text(const ImportedFailures& failures) {
+  constexpr std::size_t kShownColumns = 12;
+  std::vector<std::string> names;
+  for (const std::string& name : failures.log.unused_columns) {
+    if (names.size() < kShownColumns) names.push_back(on_one_line(name));
+  }
+  if (names.empty()) return "";
+  const bool has_more = names.size() < failures.log.unused_columns.size();
+  return fmt::format("; not used: {}{}", fmt::join(names, ", "), has_more ? ", ..." : "");
 }
 
 std::string causes_table(const ImportedFailures& failures) {
@@ -197,6 +221,39 @@ std::string causes_table(const ImportedFailures& failures) {
   return text;
 }
 
+void add_observation_warning(const ImportedFailures& failures, std::vector<std::string>& lines) {
+  if (failures.from_given && failures.to_given) return;
+  if (failures.to_given) {
+    lines.emplace_back(
+        "--from is not given: the observation begins with the first fault, which is not counted");
+  } else if (failures.from_given) {
+    lines.emplace_back(
+        "--to is not given: the observation ends with the last row; if you observed the nodes for "
+        "longer, the rate is too high");
+  } else {
+    const double percent = 100 / std::max(1.0, static_cast<double>(failures.estimate.faults));
+    lines.push_back(
+        fmt::format("--from and --to are not given: the observation is taken to run from the first to the "
+                    "last row, which "
+                    "overstates the rate by {}; state when you began and stopped to observe",
+                    percent < 1 ? "less than 1 %" : fmt::format("about {:.0f} %", percent)));
+  }
+}
+
+// Faults without an end that come soon after another one of their node.
+std::int64_t soon_repeated(const FaultHistory& history) {
+  constexpr SimDuration kSoon = std::chrono::hours{1};
+  std::vector<std::optional<SimTime>> last(history.nodes.size());
+  std::int64_t repeats = 0;
+  for (const NodeFault& fault : history.faults) {
+    if (fault.node == kUnnamedNode || !history.has_repairs) continue;
+    std::optional<SimTime>& before = last[index(fault.node)];
+    if (before && fault.how == NodeFault::End::kUnknown && fault.begin < *before + kSoon) ++repeats;
+    before = fault.begin;
+  }
+  return repeats;
+}
+
 }  // namespace
 
 std::string failure_report(const ImportedFailures& failures) {
@@ -207,7 +264,7 @@ std::string failure_report(const ImportedFailures& failures) {
   if (!failures.is_of_jobs()) add_bursts(failures, lines);
   add_bad_nodes(failures, lines);
   if (!failures.log.columns.empty())
-    lines.add("Columns", fmt::format("{}", fmt::join(failures.log.columns, ", ")));
+    lines.add("Columns", fmt::format("{}{}", fmt::join(failures.log.columns, ", "), unused_text(failures)));
   std::vector<std::string> left_out;
   for (const auto& [why, rows] : failures.log.left_out) left_out.push_back(fmt::format("{} ({})", why, rows));
   if (!left_out.empty()) lines.add("Left out", fmt::format("rows: {}", fmt::join(left_out, ", ")));
@@ -226,21 +283,25 @@ std::vector<std::string> failure_warnings(const ImportedFailures& failures) {
         "--nodes is not given: the rate counts only the {} in the log and is too high if others never failed",
         counted_text(failures.history.cluster_nodes, "node")));
   }
-  if (!failures.is_of_jobs() && !(failures.from_given && failures.to_given)) {
-    const std::string missing = failures.from_given ? "--to is"
-                                : failures.to_given ? "--from is"
-                                                    : "--from and --to are";
-    const double percent = 100 / std::max(1.0, static_cast<double>(failures.estimate.faults));
+  if (!failures.is_of_jobs()) add_observation_warning(failures, lines);
+  if (!failures.is_of_jobs() && failures.estimate.repairs.complete == 0 && !failures.stated_repair_s) {
+    lines.push_back(fmt::format("the log does not say when nodes were repaired{}; give --repair-time",
+                                failures.log.unused_columns.empty()
+                                    ? ""
+                                    : ", or in which column (not used: " +
+                                          fmt::format("{}", fmt::join(failures.log.unused_columns, ", ")) +
+                                          "; --column end=NAME)"));
+  }
+  if (const std::int64_t repeats = soon_repeated(failures.history); repeats > 0) {
     lines.push_back(
-        fmt::format("{} not given: the observation is taken to run from the first to the last row, which "
-                    "overstates the rate by {}; "
-                    "state when you began and stopped to observe",
-                    missing, percent < 1 ? "less than 1 %" : fmt::format("about {:.0f} %", percent)));
+        fmt::format("{} without an end, less than an hour after another one of the same node, may be "
+                    "repeated reports of it; remove repeats from the log",
+                    repeats == 1 ? "1 fault" : fmt::format("{} faults", repeats)));
   }
   if (failures.estimate.repairs.unknown > 0 && failures.estimate.repairs.complete > 0) {
     lines.push_back(
         fmt::format("faults whose end is not recorded: {}; their nodes are taken to be down for the median "
-                    "repair time",
+                    "repair time; if a node never came back, give the end of the observation as its end",
                     failures.estimate.repairs.unknown));
   }
   return lines;

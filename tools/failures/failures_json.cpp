@@ -26,6 +26,7 @@ OrderedJson repairs_json(const RepairEstimate& repairs) {
   json["law"] = nullptr;
   if (!repairs.fits.empty()) json["law"] = to_string(repairs.fits.front().law);
   json["clarity"] = how_clear(repairs.fits);
+  json["coarse"] = repairs.is_coarse;
   json["fits"] = OrderedJson::array();
   for (const RepairFit& fit : repairs.fits) {
     OrderedJson one = OrderedJson::object();
@@ -99,6 +100,7 @@ void add_lists(const ImportedFailures& failures, OrderedJson& json) {
   json["left_out"] = OrderedJson::object();
   for (const auto& [why, rows] : failures.log.left_out) json["left_out"][why] = rows;
   json["columns"] = failures.log.columns;
+  json["unused_columns"] = failures.log.unused_columns;
   json["warnings"] = failure_warnings(failures);
 }
 

@@ -4,10 +4,13 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cctype>
+#include <chrono>
 #include <string_view>
 #include <utility>
 
 #include "sim/base/hash.h"
+#include "sim/base/index.h"
 #include "sim/base/json.h"
 #include "sim/base/registry.h"
 #include "sim/base/text.h"
@@ -29,7 +32,7 @@ Result<FaultLogOptions> log_options(const ImportFailuresOptions& options) {
     const std::string role = text.substr(0, equals);
     const bool is_role =
         std::find(std::begin(kFaultRoles), std::end(kFaultRoles), role) != std::end(kFaultRoles);
-    if (equals == std::string::npos || !is_role || equals + 1 == text.size()) {
+    if (equals == std::string::npos || !is_role) {
       return Error{fmt::format("--column {}: must be ROLE=NAME with ROLE one of {}", text,
                                fmt::join(kFaultRoles, ", "))};
     }
@@ -70,27 +73,34 @@ Result<std::optional<SimDuration>> duration_of(std::string_view option, const st
   return std::optional(*duration);
 }
 
+bool same_in_any_case(const std::string& a, const std::string& b) {
+  std::string lower = a;
+  std::transform(lower.begin(), lower.end(), lower.begin(),
+                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  return equals_lower(lower, b);
+}
+
 // Removes faults whose cause the user does not want to count.
 Status ignore_causes(const std::vector<std::string>& ignored, FailureLog& log) {
   for (const std::string& name : ignored) {
     const auto& causes = log.faults.causes;
-    const auto found = std::find(causes.begin(), causes.end(), name);
-    if (found == causes.end()) {
+    const auto is_it = [&](std::int32_t cause) {
+      return cause >= 0 && same_in_any_case(causes[index(cause)], name);
+    };
+    const auto removed =
+        std::erase_if(log.faults.faults, [&](const LoggedFault& fault) { return is_it(fault.cause); });
+    if (removed == 0) {
       const std::vector<std::string_view> known(causes.begin(), causes.end());
       return Error{fmt::format("--ignore-cause {}: no fault has this cause{}", in_quotes(name),
                                did_you_mean(name, known))};
     }
-    const auto cause = static_cast<std::int32_t>(found - causes.begin());
-    log.left_out[fmt::format("cause {}", on_one_line(name))] += static_cast<std::int64_t>(
-        std::erase_if(log.faults.faults, [cause](const LoggedFault& fault) { return fault.cause == cause; }));
+    log.left_out[fmt::format("cause {}", on_one_line(name))] += static_cast<std::int64_t>(removed);
   }
   return Ok{};
 }
 
-constexpr double kSecondsOfDay = 86400;
-
 Status estimate_from_jobs(const JobFaults& found, bool is_alone, ImportedFailures& result) {
-  const double node_days = node_seconds(found.history.up_time) / kSecondsOfDay;
+  const double node_days = node_seconds(found.history.up_time) / kSecondsPerDay;
   const auto lost = static_cast<std::int64_t>(found.history.faults.size());
   result.jobs = LostJobs{.node_days = node_days,
                          .lost = lost,
@@ -100,6 +110,20 @@ Status estimate_from_jobs(const JobFaults& found, bool is_alone, ImportedFailure
   if (!is_alone) return Ok{};
   result.history = found.history;
   return Ok{};
+}
+
+// Times in another unit than seconds make a log look short.
+Status check_length(const ImportedFailures& failures, const std::string& name) {
+  constexpr SimDuration kShortest = std::chrono::hours{1};
+  const SimDuration length = failures.history.to - failures.history.from;
+  if (length >= kShortest || (failures.from_given && failures.to_given)) return Ok{};
+  return Error{
+      fmt::format(
+          "covers only {:.6g} s; if its times are not in seconds, give their column a name with the "
+          "unit, for example time_days; if they are, state how long you observed the nodes with --from "
+          "and --to",
+          to_seconds(length)),
+      {.file = name}};
 }
 
 Result<ImportedFailures> import_failures(const ImportFailuresOptions& options) {
@@ -132,6 +156,7 @@ Result<ImportedFailures> import_failures(const ImportFailuresOptions& options) {
     auto made = fault_history(result.log, history);
     if (!made) return made.error().in_file(name);
     result.history = *std::move(made);
+    GOODPUT_TRY_STATUS(check_length(result, name));
   }
   result.estimate = estimate_failures(result.history, {.burst_window = window});
   if (preset_rate(result).events > 0) return result;

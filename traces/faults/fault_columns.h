@@ -19,16 +19,19 @@ struct LogColumn {
   SimDuration unit = std::chrono::seconds{1};  // of its numbers
 };
 
-// Roles that users may name: kFaultRoles.
+// Roles that users may name: kFaultRoles. An empty name: no column has the role.
 using RoleNames = std::map<std::string, std::string>;  // column by role
 inline constexpr std::string_view kFaultRoles[] = {"node", "start", "end", "duration", "cause"};
 
 struct FaultColumns {
   LogColumn node, start;
   std::optional<LogColumn> end{}, duration{}, cause{};
+  std::optional<LogColumn> event{};  // whether a row starts or ends a fault
   std::optional<LogColumn> state{};  // of an event of Slurm
   // "node: host"
   [[nodiscard]] std::vector<std::string> described() const;
+  // Columns of the table without a role.
+  [[nodiscard]] std::vector<std::string> unused(const LogTable& table) const;
 };
 
 // `named` comes before what the names of columns suggest. Fails with what is missing and the option that

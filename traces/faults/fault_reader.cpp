@@ -3,23 +3,28 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <functional>
 #include <optional>
 #include <string>
+#include <tuple>
 #include <unordered_map>
 #include <utility>
 #include <vector>
 
 #include "sim/base/text.h"
+#include "traces/faults/event_words.h"
 #include "traces/faults/host_list.h"
 #include "traces/faults/job_reader.h"
 #include "traces/faults/log_clock.h"
 #include "traces/faults/log_time.h"
+#include "traces/faults/slurm_states.h"
 
 namespace goodput {
 namespace {
 
 constexpr std::size_t kLongestNodeName = 256;
+constexpr std::size_t kMostFaults = 20'000'000;
 
 // Gives numbers to names in the order in which they first appear.
 class NameNumbers {
@@ -45,26 +50,6 @@ std::string fault_of_node_name(const std::string& name) {
   if (!name.empty() && name.size() <= kLongestNodeName && !has_bad) return "";
   return fmt::format("node must be a name of 1 to {} characters without quotes, not {}", kLongestNodeName,
                      in_quotes(name));
-}
-
-// What an event's State says, without flags such as "*".
-enum class EventState : std::uint8_t { kFault, kPlanned, kOther };
-EventState event_state(std::string_view text) {
-  constexpr std::string_view kFlags = "*~#%$@^!-";
-  constexpr std::string_view kFaults[] = {"DOWN", "DRAIN",   "DRAINED", "DRAINING",       "DRNG",
-                                          "FAIL", "FAILING", "ERROR",   "NOT_RESPONDING", "UNKNOWN"};
-  constexpr std::string_view kPlanned[] = {"MAINT",    "REBOOT",        "POWERED_DOWN", "POWERED_DN",
-                                           "BOOT",     "POWERING_DOWN", "POWER_DOWN",   "POWERING_UP",
-                                           "POWER_UP", "PLANNED",       "FUTURE",       "RESERVED"};
-  EventState state = EventState::kOther;
-  for (std::string_view part : split(text, '+')) {
-    while (!part.empty() && kFlags.find(part.back()) != std::string_view::npos) part.remove_suffix(1);
-    if (std::find(std::begin(kPlanned), std::end(kPlanned), part) != std::end(kPlanned))
-      return EventState::kPlanned;
-    if (std::find(std::begin(kFaults), std::end(kFaults), part) != std::end(kFaults))
-      state = EventState::kFault;
-  }
-  return state;
 }
 
 // "billing=1000,cpu=8192,node=128" has 128 nodes.
@@ -98,13 +83,36 @@ class FaultRows {
     if (is_slurm_) {
       if (is_unknown(node)) return take_cluster_row(row);
       const std::string& state = field(row, *columns_.state);
-      if (event_state(state) != EventState::kFault)
+      if (node_state_kind(state) != NodeStateKind::kFault)
         return leave_out(fmt::format("state {}", on_one_line(state)));
     }
+    GOODPUT_TRY_STATUS(check_node(row, node));
     GOODPUT_TRY(LoggedFault fault, times_of(row));
     if (columns_.cause && !field(row, *columns_.cause).empty())
       fault.cause = causes_.of(field(row, *columns_.cause));
     return add_nodes(row, node, fault);
+  }
+
+  // Gives faults the ends that other rows state.
+  void finish() {
+    const auto order = [](const LoggedFault& fault) { return std::tuple(fault.node, fault.begin); };
+    std::vector<LoggedFault>& faults = log_.faults.faults;
+    std::stable_sort(ends_.begin(), ends_.end(),
+                     [&](const LoggedFault& a, const LoggedFault& b) { return order(a) < order(b); });
+    std::vector<LoggedFault*> open;
+    for (std::size_t i = first_; i < faults.size(); ++i) open.push_back(&faults[i]);
+    std::stable_sort(open.begin(), open.end(),
+                     [&](const LoggedFault* a, const LoggedFault* b) { return order(*a) < order(*b); });
+    auto next = open.begin();
+    for (const LoggedFault& end : ends_) {
+      bool found = false;
+      for (; next != open.end() && order(**next) <= order(end); ++next) {
+        if ((*next)->node != end.node) continue;
+        (*next)->end = end.begin;
+        found = true;
+      }
+      if (!found) ++log_.left_out["ends of faults that began before the log"];
+    }
   }
 
  private:
@@ -129,6 +137,23 @@ class FaultRows {
     return leave_out("about the whole cluster");
   }
 
+  [[nodiscard]] Status check_node(const LogTable::Row& row, const std::string& node) const {
+    if (table_.is_fixed_width && node.ends_with('+')) {
+      return table_.error(
+          row, fmt::format("{} is cut ({}), so that nodes cannot be told apart; print the list with -P",
+                           columns_.node.name, in_quotes(node)));
+    }
+    const bool is_plural =
+        equals_lower("nodes", columns_.node.name) || equals_lower("hosts", columns_.node.name);
+    if (is_plural && parse_integer(node)) {
+      return table_.error(
+          row, fmt::format("{} is {}, which looks like a number of nodes; say which column has the name "
+                           "of the node",
+                           columns_.node.name, node));
+    }
+    return Ok{};
+  }
+
   // Some programs write 0 for an end that is not known.
   static bool is_open(const std::string& end, SimTime begin) {
     return is_unknown(end) || (end == "0" && begin > SimTime{});
@@ -143,9 +168,14 @@ class FaultRows {
       const LogColumn& column = *columns_.duration;
       const auto length = parse_log_duration(field(row, column), column.unit, column.name);
       if (!length) return table_.error(row, length.error().what);
+      if (to_seconds(fault.begin) + to_seconds(*length) > to_seconds(kLatestLogTime))
+        return table_.error(row, fmt::format("{} is {}, which ends after the year 2250; check its unit",
+                                             column.name, field(row, column)));
       fault.end = fault.begin + *length;
       log_.last = std::max(log_.last, *fault.end);
     }
+    // Slurm has no end of what goes on.
+    fault.is_open = is_slurm_ && !fault.end;
     if (fault.end && *fault.end < fault.begin) {
       return table_.error(
           row, fmt::format("{} ({}) is before {} ({}); correct or remove the row", columns_.end->name,
@@ -165,9 +195,11 @@ class FaultRows {
       if (std::string wrong = fault_of_node_name(name); !wrong.empty())
         return table_.error(row, std::move(wrong));
       fault.node = nodes_.of(name);
-      log_.faults.faults.push_back(fault);
+      const bool ends = columns_.event && event_word(field(row, *columns_.event)) == EventWord::kEnd;
+      (ends ? ends_ : log_.faults.faults).push_back(fault);
     }
-    return Ok{};
+    if (log_.faults.faults.size() + ends_.size() <= kMostFaults) return Ok{};
+    return table_.error(row, fmt::format("is beyond {} faults; is it the right file?", kMostFaults));
   }
 
   const LogTable& table_;
@@ -175,9 +207,42 @@ class FaultRows {
   FailureLog& log_;
   LogClock clock_;
   NameNumbers nodes_, causes_;
+  std::size_t first_ = log_.faults.faults.size();  // of the faults of this table
+  std::vector<LoggedFault> ends_;                  // `begin` is when a fault ended
   bool is_slurm_ = false;
   std::optional<LogColumn> resources_, cluster_nodes_;
 };
+
+// Down times matter only where ends are missing. Fails if they contradict the other ends, as in another unit.
+Status settle_durations(const LogTable& table, FaultColumns& columns) {
+  constexpr double kMostContradictions = 0.05;
+  if (!columns.end || !columns.duration) return Ok{};
+  std::size_t compared = 0;
+  std::size_t needed = 0;
+  std::vector<const LogTable::Row*> odd;
+  for (const LogTable::Row& row : table.rows) {
+    const std::string& end = row.fields[columns.end->index];
+    const auto length = parse_log_duration(row.fields[columns.duration->index], columns.duration->unit,
+                                           columns.duration->name);
+    if (!length) continue;
+    if (is_unknown(end) || end == "0") ++needed;
+    const auto begins =
+        parse_log_time(row.fields[columns.start.index], columns.start.unit, columns.start.name);
+    const auto ends = parse_log_time(end, columns.end->unit, columns.end->name);
+    if (!begins || !ends) continue;
+    ++compared;
+    const double seconds = to_seconds(ends->time - begins->time);
+    if (std::abs(to_seconds(*length) - seconds) > 90 + 0.05 * seconds) odd.push_back(&row);
+  }
+  if (needed == 0) columns.duration.reset();
+  if (needed == 0 || static_cast<double>(odd.size()) <= kMostContradictions * static_cast<double>(compared))
+    return Ok{};
+  return table.error(
+      *odd.front(),
+      fmt::format("{} does not agree with {} and {}; give its name a unit, for example {}_min, "
+                  "or remove the column",
+                  columns.duration->name, columns.start.name, columns.end->name, columns.duration->name));
+}
 
 bool are_job_columns(const std::vector<std::string>& names) {
   LogTable table;
@@ -191,12 +256,17 @@ bool are_job_columns(const std::vector<std::string>& names) {
 Status add_failure_log(const LogTable& table, const FaultLogOptions& options, FailureLog& log) {
   if (are_job_columns(table.columns)) return add_jobs(table, log);
   GOODPUT_TRY(FaultColumns columns, find_fault_columns(table, options.columns));
-  for (std::string& text : columns.described()) {
-    if (std::find(log.columns.begin(), log.columns.end(), text) == log.columns.end())
-      log.columns.push_back(std::move(text));
-  }
+  GOODPUT_TRY_STATUS(settle_durations(table, columns));
+  const auto add_new = [](std::vector<std::string> from, std::vector<std::string>& to) {
+    for (std::string& text : from) {
+      if (std::find(to.begin(), to.end(), text) == to.end()) to.push_back(std::move(text));
+    }
+  };
+  add_new(columns.described(), log.columns);
+  add_new(columns.unused(table), log.unused_columns);
   FaultRows rows(table, std::move(columns), log);
   for (const LogTable::Row& row : table.rows) GOODPUT_TRY_STATUS(rows.add(row));
+  rows.finish();
   return Ok{};
 }
 

@@ -3,12 +3,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <chrono>
 #include <iterator>
 #include <map>
 #include <optional>
 #include <set>
 #include <string>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "traces/faults/host_list.h"
@@ -32,11 +34,25 @@ Result<std::optional<std::string>> lost_node(const LoggedJob& before, const Logg
   return lost.size() == 1 ? std::optional(lost.front()) : std::optional<std::string>{};
 }
 
-// The jobs of each name, by start.
-using JobsByName = std::map<std::string, std::vector<const LoggedJob*>>;
+// A job may be in several lists, with an end in the later ones only.
+std::vector<LoggedJob> without_repeats(const std::vector<LoggedJob>& jobs) {
+  std::map<std::pair<std::string, SimTime>, std::size_t> places;
+  std::vector<LoggedJob> kept;
+  for (const LoggedJob& job : jobs) {
+    const auto [place, is_new] = places.try_emplace({job.id, job.begin}, kept.size());
+    if (is_new)
+      kept.push_back(job);
+    else if (job.end)
+      kept[place->second] = job;
+  }
+  return kept;
+}
+
+// The jobs of a user with the same name, by start.
+using JobsByName = std::map<std::pair<std::string, std::string>, std::vector<const LoggedJob*>>;
 JobsByName by_name(const std::vector<LoggedJob>& jobs) {
   JobsByName all;
-  for (const LoggedJob& job : jobs) all[job.name].push_back(&job);
+  for (const LoggedJob& job : jobs) all[{job.user, job.name}].push_back(&job);
   for (auto& [name, some] : all) {
     std::stable_sort(some.begin(), some.end(),
                      [](const LoggedJob* a, const LoggedJob* b) { return a->begin < b->begin; });
@@ -44,10 +60,12 @@ JobsByName by_name(const std::vector<LoggedJob>& jobs) {
   return all;
 }
 
+// The job that goes on with the work of `job`: soon after its end.
 const LoggedJob* next_job(const std::vector<const LoggedJob*>& jobs, const LoggedJob& job) {
+  constexpr SimDuration kSoon = std::chrono::days{1};
   const auto next = std::lower_bound(jobs.begin(), jobs.end(), *job.end,
                                      [](const LoggedJob* one, SimTime time) { return one->begin < time; });
-  return next == jobs.end() ? nullptr : *next;
+  return next == jobs.end() || (*next)->begin > *job.end + kSoon ? nullptr : *next;
 }
 
 Result<NodeId> count_nodes(const std::vector<LoggedJob>& jobs) {
@@ -68,7 +86,8 @@ Result<NodeId> count_nodes(const std::vector<LoggedJob>& jobs) {
 
 class JobFaultFinder {
  public:
-  JobFaultFinder(const FailureLog& log, const JobFaultOptions& options) : log_(log), options_(options) {}
+  JobFaultFinder(const FailureLog& log, const JobFaultOptions& options)
+      : log_(log), options_(options), jobs_(without_repeats(log.jobs)) {}
 
   Result<JobFaults> find() {
     FaultHistory& history = found_.history;
@@ -78,10 +97,18 @@ class JobFaultFinder {
       return Error{"has no job between the start and the end of the observation"};
     history.has_repairs = false;
     history.causes = {"NODE_FAIL", "FAILED"};
-    GOODPUT_TRY(history.cluster_nodes, count_nodes(log_.jobs));
-    if (options_.history.nodes > 0) history.cluster_nodes = options_.history.nodes;
-    const JobsByName jobs = by_name(log_.jobs);
-    for (const LoggedJob& job : log_.jobs) GOODPUT_TRY_STATUS(add(job, jobs.at(job.name)));
+    GOODPUT_TRY(history.cluster_nodes, count_nodes(jobs_));
+    const NodeId stated = options_.history.nodes;
+    if (stated > 0 && stated < history.cluster_nodes) {
+      return Error{fmt::format("{} {} is less than the {} nodes that jobs used; correct it", kOption, stated,
+                               history.cluster_nodes),
+                   {},
+                   "nodes"};
+    }
+    if (stated > 0) history.cluster_nodes = stated;
+    const JobsByName jobs = by_name(jobs_);
+    for (const LoggedJob& job : jobs_) GOODPUT_TRY_STATUS(add(job, jobs.at({job.user, job.name})));
+    history.merged = static_cast<std::int64_t>(log_.jobs.size() - jobs_.size());
     if (history.up_time == 0)
       return Error{"has no job that held nodes between the start and the end of the observation"};
     std::stable_sort(history.faults.begin(), history.faults.end(),
@@ -108,6 +135,8 @@ class JobFaultFinder {
         .begin = *job.end, .end = *job.end, .how = NodeFault::End::kUnknown, .cause = is_failed ? 1 : 0};
     if (!job.failed_node.empty()) {
       fault.node = id_of(job.failed_node);
+    } else if (job.nodes == 1 && !job.node_list.empty()) {
+      fault.node = id_of(job.node_list);
     } else if (const LoggedJob* const next = next_job(jobs, job)) {
       GOODPUT_TRY(const auto name, lost_node(job, *next));
       if (name) fault.node = id_of(*name);
@@ -126,6 +155,7 @@ class JobFaultFinder {
 
   const FailureLog& log_;
   const JobFaultOptions& options_;
+  std::vector<LoggedJob> jobs_;
   JobFaults found_;
   std::unordered_map<std::string, NodeId> ids_;
 };

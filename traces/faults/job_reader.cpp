@@ -20,7 +20,7 @@ namespace {
 // As sacct calls them, then as its JSON does.
 struct JobColumns {
   LogColumn id, state, start, end;
-  std::optional<LogColumn> name{}, node_count{}, node_list{}, failed_node{};
+  std::optional<LogColumn> name{}, user{}, node_count{}, node_list{}, failed_node{};
 };
 
 Result<LogColumn> need_column(const LogTable& table, std::string_view name, std::string_view json_name) {
@@ -43,6 +43,7 @@ Result<JobColumns> find_job_columns(const LogTable& table) {
     return found ? found : find_column_called(table, other);
   };
   columns.name = either("jobname", "name");
+  columns.user = either("user", "username");
   columns.node_count = either("nnodes", "allocationnodes");
   columns.node_list = either("nodelist", "nodes");
   columns.failed_node = find_column_called(table, "failednode");
@@ -63,6 +64,7 @@ class JobRows {
     const std::string& state = field(row, columns_.state);
     job.state = state.substr(0, state.find_first_of(" ,"));
     if (columns_.name) job.name = field(row, *columns_.name);
+    if (columns_.user) job.user = field(row, *columns_.user);
     const std::string& start = field(row, columns_.start);
     if (is_unknown(start) || start == "0") return leave_out("jobs that never started");
     GOODPUT_TRY(job.begin, clock_.read(table_, row, columns_.start));

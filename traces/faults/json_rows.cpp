@@ -77,6 +77,8 @@ struct JsonList {
 };
 std::optional<JsonList> list_in(const Json& document) {
   if (document.is_array()) return JsonList{&document, ""};
+  if (document.contains("jobs") && document.at("jobs").is_array())
+    return JsonList{&document.at("jobs"), "/jobs"};
   std::optional<JsonList> found;
   for (const auto& [key, value] : document.items()) {
     const bool is_list = value.is_array() && !value.empty() && value[0].is_object();

@@ -79,12 +79,31 @@ std::optional<std::vector<std::string>> separated_line(std::string_view line, ch
   return fields;
 }
 
+// Slurm does not quote a bar in free text: what is beyond the columns belongs to the reason or the name of
+// the job.
+void join_surplus(const std::vector<std::string>& columns, std::vector<std::string>& fields) {
+  const auto is_free = [](const std::string& name) {
+    return equals_lower("reason", name) || equals_lower("jobname", name);
+  };
+  const auto free = std::find_if(columns.begin(), columns.end(), is_free);
+  if (free == columns.end() || fields.size() <= columns.size()) return;
+  const auto into = fields.begin() + (free - columns.begin());
+  const auto end = into + 1 + static_cast<std::ptrdiff_t>(fields.size() - columns.size());
+  for (auto part = into + 1; part != end; ++part) *into += "|" + *part;
+  fields.erase(into + 1, end);
+}
+
 struct Line {
   std::string_view text;
   std::size_t number = 0;
 };
 
-// Without blank lines and comments.
+// Before the header: a shell prompt that was pasted along, or "sep=;" of a spreadsheet.
+bool is_preamble(std::string_view line) {
+  return line.starts_with("$ ") || (line.starts_with("sep=") && line.size() <= 5);
+}
+
+// Without blank lines, comments and what stands before the header.
 std::vector<Line> lines_of(std::string_view text) {
   std::vector<Line> lines;
   std::size_t number = 0;
@@ -92,7 +111,8 @@ std::vector<Line> lines_of(std::string_view text) {
     ++number;
     line = without_line_end(line);
     const std::string_view content = trimmed_field(line);
-    if (!content.empty() && content.front() != '#') lines.push_back({line, number});
+    if (content.empty() || content.front() == '#' || (lines.empty() && is_preamble(content))) continue;
+    lines.push_back({line, number});
   }
   return lines;
 }
@@ -127,6 +147,7 @@ Result<LogTable> table_of_lines(const std::vector<Line>& lines, const std::strin
       auto fields = separated_line(lines[i].text, separator);
       if (!fields) return at(lines[i], std::string(kUnclosedQuote));
       row.fields = *std::move(fields);
+      if (separator == '|') join_surplus(table.columns, row.fields);
     }
     if (row.fields == table.columns) continue;  // of files that were concatenated
     if (row.fields.size() != table.columns.size()) {
@@ -172,7 +193,15 @@ std::vector<std::string> column_names(std::string_view head) {
   if (head[first] == '{' || head[first] == '[') return keys_of_json_head(head);
   std::vector<Line> lines = lines_of(head);
   lines.resize(std::min<std::size_t>(lines.size(), 2));
-  if (lines.size() == 2 && !is_rule(lines[1].text)) lines.pop_back();
+  if (lines.size() == 2 && is_rule(lines[1].text)) {
+    // The beginning of the file may lack leading blanks, so that names do not stand above their rules.
+    std::vector<std::string> names;
+    for (const std::string_view name : split(lines[0].text, ' ')) {
+      if (!name.empty()) names.emplace_back(name);
+    }
+    return names;
+  }
+  if (lines.size() == 2) lines.pop_back();
   auto table = table_of_lines(lines, "");
   return table ? std::move(table->columns) : std::vector<std::string>{};
 }

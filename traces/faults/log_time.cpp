@@ -14,7 +14,16 @@
 namespace goodput {
 namespace {
 
-constexpr double kLatestSeconds = 9e9;  // 64 bits of nanoseconds end in 2262
+constexpr double kLatestSeconds = 9e9;
+
+// Also with a decimal comma.
+std::optional<double> decimal_number(std::string_view text) {
+  std::string plain(text);
+  const bool has_comma =
+      plain.find('.') == std::string::npos && std::count(plain.begin(), plain.end(), ',') == 1;
+  if (has_comma) std::replace(plain.begin(), plain.end(), ',', '.');
+  return parse_number(plain);
+}
 
 // Takes text from the front.
 class Scanner {
@@ -124,39 +133,41 @@ std::optional<LogTime> date_time(std::string_view text) {
   return result;
 }
 
-// "08:30:00", "1-02:03:04", "1 day, 2:03:04", "0 days 08:30:00.5"
+// "08:30:00", "1-02:03:04", "1-02:03", "1 day, 2:03:04", "0 days 08:30:00.5"
 std::optional<SimDuration> clock_duration(std::string_view text) {
+  constexpr int kMost = 1'000'000;  // hours or days
   Scanner scanner(text);
   auto first = scanner.number(0);
-  if (!first) return std::nullopt;
+  if (!first || *first > kMost) return std::nullopt;
   SimDuration days{};
-  if (!scanner.left().starts_with(':')) {
-    if (!scanner.take('-')) {
+  const bool has_days = !scanner.left().starts_with(':');
+  if (has_days) {
+    const bool has_dash = scanner.take('-');
+    if (!has_dash) {
       std::string_view rest = scanner.left();
       if (!rest.starts_with(" day")) return std::nullopt;
       rest.remove_prefix(4);
-      if (rest.starts_with('s')) rest.remove_prefix(1);
-      if (rest.starts_with(',')) rest.remove_prefix(1);
-      if (rest.starts_with(' ')) rest.remove_prefix(1);
+      for (const char c : {'s', ',', ' '}) {
+        if (rest.starts_with(c)) rest.remove_prefix(1);
+      }
       scanner = Scanner(rest);
     }
+    if (*first > kMost / 24) return std::nullopt;
     days = std::chrono::days{*first};
-    if (scanner.at_end()) return days;
+    if (scanner.at_end()) return has_dash ? std::nullopt : std::optional(days);
     first = scanner.number(0);
-    if (!first) return std::nullopt;
+    if (!first || *first > kMost) return std::nullopt;
   }
   if (!scanner.take(':')) return std::nullopt;
-  const auto second = scanner.number(2);
-  if (!second || *second > 59) return std::nullopt;
-  if (!scanner.take(':')) {  // Slurm: minutes and seconds
-    if (!scanner.at_end()) return std::nullopt;
-    return days + std::chrono::minutes{*first} + std::chrono::seconds{*second};
-  }
-  const auto third = scanner.number(2);
+  const auto minutes = scanner.number(2);
+  if (!minutes || *minutes > 59) return std::nullopt;
+  const SimDuration time = days + std::chrono::hours{*first} + std::chrono::minutes{*minutes};
+  // Without days "08:30" may be hours and minutes, or minutes and seconds.
+  if (!scanner.take(':')) return has_days && scanner.at_end() ? std::optional(time) : std::nullopt;
+  const auto seconds = scanner.number(2);
   const auto fraction = scanner.fraction();
-  if (!third || *third > 59 || !fraction || !scanner.at_end()) return std::nullopt;
-  return days + std::chrono::hours{*first} + std::chrono::minutes{*second} + std::chrono::seconds{*third} +
-         *fraction;
+  if (!seconds || *seconds > 59 || !fraction || !scanner.at_end()) return std::nullopt;
+  return time + std::chrono::seconds{*seconds} + *fraction;
 }
 
 }  // namespace
@@ -169,7 +180,7 @@ bool is_unknown(std::string_view text) {
 }
 
 Result<LogTime> parse_log_time(std::string_view text, SimDuration unit, std::string_view column) {
-  if (const auto number = parse_number(text)) {
+  if (const auto number = decimal_number(text)) {
     const double seconds = *number * to_seconds(unit);
     if (seconds >= 0 && seconds < kLatestSeconds)
       return LogTime{SimTime{from_seconds(seconds)}, LogTime::Form::kNumber};
@@ -186,7 +197,7 @@ Result<LogTime> parse_log_time(std::string_view text, SimDuration unit, std::str
 
 Result<SimDuration> parse_log_duration(std::string_view text, SimDuration unit, std::string_view column) {
   std::optional<SimDuration> duration;
-  if (const auto number = parse_number(text)) {
+  if (const auto number = decimal_number(text)) {
     const double seconds = *number * to_seconds(unit);
     if (seconds >= 0 && seconds < kLatestSeconds) duration = from_seconds(seconds);
   } else if (const auto clock = clock_duration(text)) {
@@ -194,9 +205,10 @@ Result<SimDuration> parse_log_duration(std::string_view text, SimDuration unit, 
   } else if (const auto quantity = parse_duration(text)) {
     duration = *quantity;
   }
-  if (duration) return *duration;
+  if (duration && to_seconds(*duration) < kLatestSeconds) return *duration;
   return Error{
-      fmt::format("{} must be a duration such as 3600, 1h or 01:00:00, not {}", column, in_quotes(text))};
+      fmt::format("{} must be a duration such as 3600, 1h or 01:00:00 (hours:minutes:seconds), not {}",
+                  column, in_quotes(text))};
 }
 
 std::string date_text(SimTime time) {

@@ -26,6 +26,9 @@ struct LogTime {
   [[nodiscard]] bool is_since_1970() const { return time >= SimTime{std::chrono::seconds{1'000'000'000}}; }
 };
 
+// Later times are refused: 64 bits of nanoseconds end in 2262.
+inline constexpr SimTime kLatestLogTime{std::chrono::seconds{9'000'000'000}};
+
 // Whether the field of an end says that nobody knows it: "", Unknown, None, NaN, NaT, null, n/a, -, open.
 [[nodiscard]] bool is_unknown(std::string_view text);
 
@@ -34,6 +37,7 @@ struct LogTime {
 Result<LogTime> parse_log_time(std::string_view text, SimDuration unit, std::string_view column);
 
 // A number of `unit`s, or with a unit of its own: "3h", "08:30:00", "1-02:03:04", "1 day, 2:03:04".
+// Of less than 285 years.
 Result<SimDuration> parse_log_duration(std::string_view text, SimDuration unit, std::string_view column);
 
 // 2026-10-02 03:11:09 UTC. REQUIRES: time since 1970.

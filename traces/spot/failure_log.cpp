@@ -33,7 +33,7 @@ std::vector<NodeEvent> events_of(const FaultHistory& history) {
       events.push_back({fault.begin - from, NodeEvent::Kind::kRemove, fault.node, 1});
     else
       is_down_at_first[static_cast<std::size_t>(fault.node)] = true;
-    if (fault.how != NodeFault::End::kOpen && fault.end > fault.begin)
+    if (fault.how != NodeFault::End::kOpen)
       events.push_back({fault.end - from, NodeEvent::Kind::kAdd, fault.node, 1});
   }
   for (NodeId node = 0; node < history.cluster_nodes; ++node) {
@@ -60,6 +60,11 @@ Result<SpotContent> read_failure_log_as_trace(ByteSource& source, const SpotOpti
   }
   const auto history = fault_history(log, {.nodes = options.nodes});
   if (!history) return history.error().in_file(source.path());
+  if (std::none_of(log.faults.faults.begin(), log.faults.faults.end(),
+                   [](const LoggedFault& fault) { return fault.end.has_value(); })) {
+    return Error{"does not say when any node was repaired, so it cannot be replayed",
+                 {.file = source.path()}};
+  }
   SpotTrace trace{.events = events_of(*history), .node_names = history->nodes, .end = history->to};
   trace.end -= history->from.time_since_epoch();
   for (NodeId node = static_cast<NodeId>(trace.node_names.size()); node < history->cluster_nodes; ++node)

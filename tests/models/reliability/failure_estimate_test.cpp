@@ -8,8 +8,11 @@
 #include <array>
 #include <cmath>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "sim/base/index.h"
+#include "sim/base/text.h"
 #include "sim/nodes/fault_history.h"
 #include "tests/support/random_failure_log.h"
 #include "traces/faults/fault_reader.h"
@@ -149,6 +152,23 @@ TEST_CASE("reliability: bursts are found with all of their nodes, and a log with
     CHECK(bursts.mean_nodes == doctest::Approx(8).epsilon(0.1));
     CHECK(*bursts.outage_s == doctest::Approx(3600).epsilon(0.02));
   }
+}
+
+TEST_CASE("reliability: times that are whole days show no distribution of repairs of hours") {
+  const DrawnFailureLog drawn = draw_failure_log({.repair_mean_s = 10 * 3600}, 5);
+  std::string days;
+  for (const std::string_view line : split(drawn.csv, '\n')) {
+    const std::vector<std::string_view> fields = split(line, ',');
+    if (fields.size() < 4) continue;
+    days +=
+        fmt::format("{},{},{},{}\n", fields[0], fields[1].substr(0, 10), fields[2], fields[3].substr(0, 10));
+  }
+  const FailureEstimate estimate = estimate_failures(history_of(days, {.nodes = 500}), {});
+  CHECK(estimate.repairs.is_coarse);
+  CHECK(estimate.repairs.fits.empty());
+  // Rounding both times down keeps the mean.
+  CHECK(*estimate.repairs.mean_s == doctest::Approx(10 * 3600).epsilon(0.2));
+  CHECK(estimate.bursts.found.bursts.empty());
 }
 
 TEST_CASE("reliability: overlaps, unsorted rows and sorted rows give the same estimate") {

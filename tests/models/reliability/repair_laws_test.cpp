@@ -105,6 +105,13 @@ TEST_CASE("repair laws: the median counts open repairs as longer than they are")
   CHECK(std::isinf(median_repair(std::vector<RepairTime>{{1, true}, {2, false}, {2, false}})));
 }
 
+TEST_CASE("repair laws: the mean counts open repairs as longer than they are") {
+  CHECK(mean_repair(std::vector<RepairTime>{{1, true}, {2, true}, {9, true}}) == 4);
+  // 1 s by all, 2 s more by 3/4, 1 s by ... : 1 + 1 * 3/4 + 2 * 3/4 + 5 * 3/8.
+  CHECK(mean_repair(std::vector<RepairTime>{{1, true}, {2, false}, {4, true}, {9, true}}) ==
+        doctest::Approx(1 + 0.75 * 3 + 0.375 * 5));
+}
+
 TEST_CASE("event rates: the interval is Garwood's") {
   // Tables of the exact Poisson interval: 10 events are 4.795 to 18.39.
   const EventRate rate = event_rate(10, 2000, 1000);

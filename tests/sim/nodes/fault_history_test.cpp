@@ -74,6 +74,24 @@ TEST_CASE("fault history: a missing end before another fault of the node is unkn
   CHECK(faults_of(history) == Texts{"0 100-250 unknown", "0 250-750 repaired", "0 800-1000 open"});
 }
 
+TEST_CASE("fault history: a fault that the log calls open stays open, unless its node fails again") {
+  FailureLog log = log_of({{0, 100, kNoEnd}, {1, 100, 110}, {2, 100, kNoEnd}, {2, 300, 310}});
+  for (LoggedFault& fault : log.faults.faults) fault.is_open = !fault.end;
+  CHECK(faults_of(fault_history(log, kFromZero)) ==
+        Texts{"0 100-1000 open", "1 100-110 repaired", "2 100-110 unknown", "2 300-310 repaired"});
+}
+
+TEST_CASE("fault history: the resolution is the unit that all times are multiples of") {
+  const auto resolution = [](double end) {
+    return to_seconds(fault_history(log_of({{0, 86400, end}, {1, 2 * 86400, 3 * 86400}}), {})->resolution);
+  };
+  CHECK(resolution(3 * 86400) == 86400);
+  CHECK(resolution(90000) == 3600);
+  CHECK(resolution(86460) == 60);
+  CHECK(resolution(86401) == 1);
+  CHECK(resolution(86400.5) == 0);
+}
+
 TEST_CASE("fault history: repeated rows with and without an end are one fault with the end") {
   CHECK(faults_of(fault_history(log_of({{0, 100, kNoEnd}, {0, 100, 300}}), kFromZero)) ==
         Texts{"0 100-300 repaired"});
@@ -115,6 +133,10 @@ TEST_CASE("fault history: what cannot be a history is refused") {
         "--to must be after the start of the observation");
   CHECK(error(log_of({{0, 100, kNoEnd}}), {}) ==
         "has only one moment; state from when to when the nodes were observed");
+  FailureLog one = log_of({{0, 100, 200}});
+  one.faults.nodes = {"a"};
+  CHECK(error(one, {}) ==
+        "says that all 1 nodes are down all the time; give the number of nodes of the cluster with --nodes");
   CHECK(error(log, {.from = time_of(300), .to = time_of(400)}) ==
         "has no fault between the start and the end of the observation");
 }

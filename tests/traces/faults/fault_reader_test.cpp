@@ -72,11 +72,11 @@ TEST_CASE("failure logs: events of Slurm are faults unless they are planned") {
                "hpc|n001|2025-03-01T10:00:00|2025-03-01T10:01:00|DOWN*|Not responding|slurm(0)|\n"
                "hpc|n007|2025-03-01T10:00:30|Unknown|DRAIN|gpu xid 79|root(0)|\n"
                "hpc|n008|2025-03-01T10:00:30|2025-03-01T10:01:00|MAINT|upgrade|root(0)|\n"
-               "hpc|n009|2025-03-01T10:00:30|2025-03-01T10:01:00|POWERED_DN|idle|root(0)|\n"
+               "hpc|n009|2025-03-01T10:00:30|2025-03-01T10:01:00|DOWN$|upgrade|root(0)|\n"
                "hpc||2025-03-01T00:00:00|Unknown||Cluster Registered TRES|slurm(0)|\n");
   CHECK(faults_of(log) == Texts{"n001 0-60 Not responding", "n007 30-? gpu xid 79"});
   CHECK(log.left_out == std::map<std::string, std::int64_t>{
-                            {"state MAINT", 1}, {"state POWERED_DN", 1}, {"about the whole cluster", 1}});
+                            {"state MAINT", 1}, {"state DOWN$", 1}, {"about the whole cluster", 1}});
 }
 
 TEST_CASE("failure logs: columns of fixed width as Slurm prints them") {
@@ -99,6 +99,50 @@ TEST_CASE("failure logs: the row about the cluster states its number of nodes") 
   CHECK(log.faults.cluster_nodes == 128);
 }
 
+TEST_CASE("failure logs: separate rows for the start and the end of a fault are paired") {
+  const Texts expected = {"a 0-60 ", "b 10-90 ", "a 100-? "};
+  CHECK(faults_of(read_log("time,node,state\n1,a,DOWN\n11,b,DOWN\n61,a,UP\n91,b,UP\n101,a,DOWN\n")) ==
+        expected);
+  CHECK(
+      faults_of(read_log("event_type,node_id,event_time\nfault_end,b,91\nfault_start,a,1\nfault_start,a,101\n"
+                         "fault_start,b,11\nfault_end,a,61\n")) == Texts{"a 0-60 ", "a 100-? ", "b 10-90 "});
+  const FailureLog log = read_log("time,node,event\n1,a,resolved\n2,a,firing\n5,a,resolved\n");
+  CHECK(faults_of(log) == Texts{"a 1-4 "});
+  CHECK(log.left_out.at("ends of faults that began before the log") == 1);
+  // A repeated start ends with the fault.
+  CHECK(faults_of(read_log("time,node,state\n1,a,down\n5,a,down\n9,a,up\n")) == Texts{"a 0-8 ", "a 4-8 "});
+  CHECK(log_error("time,node,state\n1,a,down\n5,a,slow\n9,a,up\n") ==
+        "log:3: state is \"slow\", but other rows start or end faults; remove rows that do neither");
+}
+
+TEST_CASE("failure logs: a column that only describes faults pairs nothing") {
+  CHECK(faults_of(read_log("node,start,status\na,1,closed\nb,2,closed\n")) == Texts{"a 0-? ", "b 1-? "});
+}
+
+TEST_CASE("failure logs: nested keys, units and time zones in names of columns") {
+  CHECK(faults_of(read_log(
+            R"([{"fields": {"host": "a", "created": 3}, "startDate": 100, "resolutiondate": 160}])")) ==
+        Texts{"a 0-60 "});
+  CHECK(faults_of(read_log("Node;Start Time (UTC);duration_us\na;100;60000000\n")) == Texts{"a 0-60 "});
+}
+
+TEST_CASE("failure logs: down times count where ends are missing, and must agree with the ends") {
+  CHECK(faults_of(read_log("node,start,end,downtime_min\na,100,160,1\nb,100,,2\n")) ==
+        Texts{"a 0-60 ", "b 0-120 "});
+  CHECK(read_log("node,start,end,downtime\na,100,7300,120\n").columns ==
+        Texts{"node: node", "start: start", "end: end"});
+  CHECK(log_error("node,start,end,downtime\na,100,7300,120\nb,100,,120\n") ==
+        "log:2: downtime does not agree with start and end; give its name a unit, for example downtime_min, "
+        "or remove "
+        "the column");
+}
+
+TEST_CASE("failure logs: what people paste along is passed over") {
+  CHECK(faults_of(read_log("sep=;\nnode;start;end\na;100;160\n")) == Texts{"a 0-60 "});
+  CHECK(faults_of(read_log("$ sacctmgr -P list event\nNodeName|TimeStart|TimeEnd|State|Reason|User\n"
+                           "a|100|160|DOWN*|disk | full|root(0)\n")) == Texts{"a 0-60 disk|full"});
+}
+
 TEST_CASE("failure logs: a row may name several nodes") {
   CHECK(faults_of(read_log("node|start|end\nn[1-2]|0|60\n")) == Texts{"n1 0-60 ", "n2 0-60 "});
 }
@@ -108,6 +152,10 @@ TEST_CASE("failure logs: --column says which column is which") {
       read_log("x,start,end,y\nn1,100,160,130\n", {.columns = {{"node", "x"}, {"end", "y"}}});
   CHECK(faults_of(log) == Texts{"n1 0-30 "});
   CHECK(log.columns == Texts{"node: x", "start: start", "end: y"});
+  CHECK(log.unused_columns == Texts{"end"});
+  // In any case; an empty name: none.
+  CHECK(faults_of(read_log("node,start,end\nn1,100,160\n", {.columns = {{"start", "START"}, {"end", ""}}})) ==
+        Texts{"n1 0-? "});
 }
 
 TEST_CASE("failure logs: what does not make sense is refused with its place") {
@@ -130,6 +178,15 @@ TEST_CASE("failure logs: what does not make sense is refused with its place") {
         "log:3: start is \"2026-10-02T00:00:00Z\", but other times of the file lack a time zone; give all or "
         "none a "
         "time zone");
+  CHECK(log_error("node,start,downtime\na,1000000000,8100000000\n") ==
+        "log:2: downtime is 8100000000, which ends after the year 2250; check its unit");
+  CHECK(log_error("nodes,start,end\n1,10,50\n") ==
+        "log:2: nodes is 1, which looks like a number of nodes; say which column has the name of the node");
+  CHECK(log_error("NodeName        TimeStart TimeEnd \n--------------- --------- ------- \ngpu-a100-node-+ "
+                  "100       160     "
+                  "\n") ==
+        "log:3: NodeName is cut (\"gpu-a100-node-+\"), so that nodes cannot be told apart; print the list "
+        "with -P");
   CHECK(log_error("node,start\n,5\n") ==
         "log:2: node must be a name of 1 to 256 characters without quotes, not \"\"");
   CHECK(log_error("") == "log: has no header and no rows");
@@ -147,6 +204,10 @@ TEST_CASE("failure logs: the content tells lists of faults from lists of jobs an
   CHECK(is_fault_list("[{\"node\": \"n1\", \"start\": 1, \"end\": 2}]"));
   CHECK_FALSE(is_fault_list("t_s,event,node\n"));
   CHECK_FALSE(is_fault_list("dp_rank,stage,rank,step,optype,start_ts,duration\n"));
+  // The beginning of a file comes without its leading blanks.
+  CHECK(
+      is_fault_list("Cluster NodeName                  TimeStart             TimeEnd  State \n"
+                    "---------- --------------- ------------------- ------------------- ------ \n"));
   CHECK(is_job_list("JobID|State|Start|End\n"));
   CHECK_FALSE(is_fault_list("JobID|State|Start|End|NodeList\n"));
 }

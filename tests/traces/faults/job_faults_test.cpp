@@ -62,6 +62,40 @@ TEST_CASE("sacct: exposure is the time that jobs held nodes, and steps do not co
   CHECK_FALSE(found.history.has_repairs);
 }
 
+TEST_CASE("sacct: jobs that are in several lists count once") {
+  const std::string running = "1|a|RUNNING|4|n[1-4]|2026-10-01T00:00:00|Unknown|0:0\n";
+  const std::string ended = "1|a|NODE_FAIL|4|n[1-4]|2026-10-01T00:00:00|2026-10-02T00:00:00|1:0\n";
+  const JobFaults found = faults_in(running + ended + ended);
+  CHECK(found.history.faults.size() == 1);
+  CHECK(found.history.merged == 2);
+  CHECK(node_seconds(found.history.up_time) == 4 * 86400);
+  // Requeued after the loss: the same id, but another start.
+  CHECK(faults_in(ended + "1|a|NODE_FAIL|4|n[1-4]|2026-10-03T00:00:00|2026-10-04T00:00:00|1:0\n")
+            .history.faults.size() == 2);
+}
+
+TEST_CASE(
+    "sacct: the next job must be of the same user and begin within a day; a job on one node lost that node") {
+  const std::string lost = "1|a|NODE_FAIL|2|n[1-2]|2026-10-01T00:00:00|2026-10-02T00:00:00|1:0\n";
+  CHECK(lost_nodes(faults_in(
+            lost + "2|a|COMPLETED|2|n[1,3]|2026-10-09T00:00:00|2026-10-10T00:00:00|0:0\n")) == Names{"?"});
+  CHECK(lost_nodes(faults_in("1|a|NODE_FAIL|1|n7|2026-10-01T00:00:00|2026-10-02T00:00:00|1:0\n")) ==
+        Names{"n7"});
+  const FailureLog users = read_log(
+      "JobID|JobName|User|State|NNodes|NodeList|Start|End\n"
+      "1|a|x|NODE_FAIL|2|n[1-2]|2026-10-01T00:00:00|2026-10-02T00:00:00\n"
+      "2|a|y|COMPLETED|2|n[1,3]|2026-10-02T00:00:00|2026-10-03T00:00:00\n");
+  CHECK(lost_nodes(*job_faults(users, {})) == Names{"?"});
+}
+
+TEST_CASE("sacct: fewer nodes than jobs used are refused") {
+  const auto found = job_faults(
+      read_log(std::string(kHead) + "1|a|NODE_FAIL|4|n[1-4]|2026-10-01T00:00:00|2026-10-02T00:00:00|1:0\n"),
+      {.history = {.nodes = 3}});
+  REQUIRE_FALSE(found);
+  CHECK(found.error().what.ends_with(" 3 is less than the 4 nodes that jobs used; correct it"));
+}
+
 TEST_CASE("sacct: jobs in state FAILED count only if asked for") {
   const std::string rows =
       "1|a|FAILED|4|n[1-4]|2026-10-01T00:00:00|2026-10-02T00:00:00|1:0\n"
@@ -85,7 +119,7 @@ TEST_CASE("sacct: the layout of fixed width cuts long lists of nodes, which then
 }
 
 TEST_CASE("sacct: --json and the column FailedNode") {
-  const FailureLog log = read_log(R"({"meta": {}, "jobs": [
+  const FailureLog log = read_log(R"({"meta": {}, "warnings": [{"code": 1}], "jobs": [
       {"job_id": 7, "name": "a", "state": {"current": ["NODE_FAIL"], "reason": "None"}, "nodes": "n[1-4]",
        "allocation_nodes": 4, "failed_node": "n2",
        "time": {"start": {"set": true, "infinite": false, "number": 1790812800}, "end": 1790899200}},

@@ -73,16 +73,22 @@ TEST_CASE("log times: durations are numbers, quantities, or clock times with or 
   CHECK(duration_of("1.5", std::chrono::hours{1}) == 5400);
   CHECK(duration_of("3h") == 3 * 3600);
   CHECK(duration_of("08:30:00") == 8.5 * 3600);
-  CHECK(duration_of("30:05") == 1805);  // as Slurm prints 30 minutes and 5 seconds
+  CHECK(duration_of("1-02:30") == 86400 + 2.5 * 3600);
+  CHECK(duration_of("1,5", std::chrono::hours{1}) == 5400);
   CHECK(duration_of("1-02:03:04") == 93784);
   CHECK(duration_of("1 day, 2:03:04") == 93784);
   CHECK(duration_of("1 days 02:03:04.5") == 93784.5);
   CHECK(duration_of("120:00:00") == 120 * 3600);
-  const auto wrong = parse_log_duration("long", kSecond, "down");
-  REQUIRE_FALSE(wrong);
-  CHECK(wrong.error().what == "down must be a duration such as 3600, 1h or 01:00:00, not \"long\"");
-  CHECK_FALSE(parse_log_duration("-5", kSecond, "down"));
-  CHECK_FALSE(parse_log_duration("1:99:00", kSecond, "down"));
+  // "08:30" may be hours and minutes or minutes and seconds.
+  for (const std::string_view text :
+       {"long", "08:30", "-5", "1:99:00", "999999999:00:00", "9000000000", "400-"}) {
+    CAPTURE(text);
+    const auto wrong = parse_log_duration(text, kSecond, "down");
+    REQUIRE_FALSE(wrong);
+    CHECK(wrong.error().what ==
+          "down must be a duration such as 3600, 1h or 01:00:00 (hours:minutes:seconds), not \"" +
+              std::string(text) + "\"");
+  }
 }
 
 TEST_CASE("log times: words for an end that nobody knows") {

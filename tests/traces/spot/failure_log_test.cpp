@@ -35,11 +35,18 @@ TEST_CASE("failure log as a recording: nodes are away while they are down, and a
   CHECK(read_spot(log).node_names.size() == 3);
 }
 
+TEST_CASE("failure log as a recording: a node that is repaired at once is lost and returns") {
+  const SpotTrace trace = read_spot("node,start,end\na,100,200\nb,150,150\n");
+  CHECK(events_of(trace) == std::vector<std::string>{"0 +b", "50 -b", "50 +b", "100 +a"});
+}
+
 TEST_CASE("failure log as a recording: a list of jobs and a wrong number of nodes are refused") {
   CHECK(spot_error("JobID|State|NNodes|Start|End\n1|FAILED|4|10|60\n") ==
         ": lists jobs, which do not say when nodes failed and returned; replay the output of `sacctmgr list "
         "event`, or "
         "estimate a failure rate with `goodput import failures`");
+  CHECK(spot_error("node,start,end\na,1,\nb,3,\n") ==
+        ": does not say when any node was repaired, so it cannot be replayed");
   CHECK(spot_error("node,start,end\na,1,2\nb,3,4\n", {.nodes = 1}).find("is less than the 2 nodes") !=
         std::string::npos);
   CHECK(spot_error("node,start,end\na,1,2\n", {.polarity = SpotPolarity::kPreempted}).find("polarity") !=
