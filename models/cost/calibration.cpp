@@ -92,6 +92,20 @@ bool is_collective(MeasuredOp op) {
   return op <= MeasuredOp::kSendRecv;
 }
 
+double bus_factor(MeasuredOp op, std::int64_t ranks) {
+  const auto members = static_cast<double>(ranks);
+  switch (op) {
+    case MeasuredOp::kAllReduce:
+      return 2 * (members - 1) / members;
+    case MeasuredOp::kAllGather:
+    case MeasuredOp::kReduceScatter:
+    case MeasuredOp::kAllToAll:
+      return (members - 1) / members;
+    default:
+      return 1;
+  }
+}
+
 bool is_plain(const Measurement& measurement) {
   MeasuredParams params = measurement.params;
   const OrderedJson given = config::write(config_fields(params));

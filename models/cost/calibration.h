@@ -40,6 +40,9 @@ inline constexpr std::array kMeasuredOpNames = {
 [[nodiscard]] std::string_view size_key(MeasuredOp op);
 [[nodiscard]] bool is_collective(MeasuredOp op);
 
+// Bus bandwidth over buffer size per time, as nccl-tests define it (doc/PERFORMANCE.md); 1 for other ops.
+[[nodiscard]] double bus_factor(MeasuredOp op, std::int64_t ranks);
+
 enum class MeasuredType : std::uint8_t { kUnstated, kFp32, kBf16, kFp16, kFp8, kInt8 };
 // Of those behind kUnstated.
 inline constexpr std::string_view kMeasuredTypeNames[] = {"fp32", "bf16", "fp16", "fp8", "int8"};

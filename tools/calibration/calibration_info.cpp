@@ -5,21 +5,6 @@
 namespace goodput {
 namespace {
 
-// Bytes over the links for a byte of the buffer (nccl-tests, doc/PERFORMANCE.md).
-double bus_factor(const Measurement& table) {
-  const auto ranks = static_cast<double>(table.params.ranks);
-  switch (table.op) {
-    case MeasuredOp::kAllReduce:
-      return 2 * (ranks - 1) / ranks;
-    case MeasuredOp::kAllGather:
-    case MeasuredOp::kReduceScatter:
-    case MeasuredOp::kAllToAll:
-      return (ranks - 1) / ranks;
-    default:
-      return 1;
-  }
-}
-
 // What the vendor promises, where the file says so.
 std::optional<GpuRatings> stated_ratings(const MeasuredMachine& machine) {
   if (!(machine.bf16_tflops > 0 && machine.memory_gb_per_s > 0)) return std::nullopt;
@@ -38,7 +23,7 @@ std::vector<FittedSegment> fit_of(const Measurement& table) {
 
 std::optional<double> TableInfo::bus_gb_per_s(const FittedSegment& segment) const {
   if (size_key(table.op) != "bytes" || segment.beta <= 0) return std::nullopt;
-  return 1e-3 * bus_factor(table) / segment.beta;  // a byte a microsecond is 1e-3 GB/s
+  return 1e-3 * bus_factor(table.op, table.params.ranks) / segment.beta;  // a byte a microsecond is 1e-3 GB/s
 }
 
 std::vector<TableInfo> table_infos(const Calibration& calibration) {

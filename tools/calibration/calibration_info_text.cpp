@@ -64,15 +64,6 @@ std::string head(const Calibration& calibration, const std::string& file) {
   return text;
 }
 
-std::string sizes_text(const Measurement& table) {
-  if (size_key(table.op).empty()) return "";
-  const auto text = [&table](const MeasuredPoint& point) {
-    return size_text(table.op, static_cast<double>(point.size()));
-  };
-  if (table.points.size() == 1) return text(table.points.front());
-  return text(table.points.front()) + " .. " + text(table.points.back());
-}
-
 std::string tables_text(const std::vector<TableInfo>& infos) {
   std::vector<TextRow> rows = {
       {"table", "sizes", "points", "unsteady", "tier", "interpolation error", "max error"}};

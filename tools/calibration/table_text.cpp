@@ -43,6 +43,15 @@ std::string size_text(MeasuredOp op, double size) {
   return size_key(op) == "bytes" ? bytes_text(size) : fmt::format("{:.0f}", size);
 }
 
+std::string sizes_text(const Measurement& table) {
+  if (size_key(table.op).empty()) return "";
+  const auto text = [&table](const MeasuredPoint& point) {
+    return size_text(table.op, static_cast<double>(point.size()));
+  };
+  if (table.points.size() == 1) return text(table.points.front());
+  return text(table.points.front()) + " .. " + text(table.points.back());
+}
+
 std::string percent_text(double share) {
   return fmt::format("{:.1f} %", 100 * share);
 }

@@ -15,6 +15,9 @@ namespace goodput {
 [[nodiscard]] std::string size_text(MeasuredOp op, double size);
 [[nodiscard]] std::string bytes_text(double bytes);
 
+// "64 KiB .. 1.5 GiB": from the smallest to the largest size of the table.
+[[nodiscard]] std::string sizes_text(const Measurement& table);
+
 // "3.1 %"
 [[nodiscard]] std::string percent_text(double share);
 
