@@ -289,7 +289,7 @@ namespace {
 
 Result<std::unique_ptr<CostModel>> make_calibrated(const CostInputs& inputs) {
   GOODPUT_TRY(const config::Source source, find_calibration(inputs));
-  GOODPUT_TRY(const Calibration calibration, read_calibration(source.file));
+  GOODPUT_TRY(const Calibration calibration, read_calibration(source.file, inputs.library));
   if (const Status fits = check_machine(calibration, inputs.cluster); !fits)
     return fits.error().in_file(source.file);
   return std::unique_ptr<CostModel>(

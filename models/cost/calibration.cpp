@@ -145,8 +145,10 @@ Status config_finish(Calibration& calibration) {
   return Ok{};
 }
 
-Result<Calibration> read_calibration(const std::string& path) {
-  return config::read<Calibration>(path);
+Result<Calibration> read_calibration(const std::string& path, const config::Library& library) {
+  Calibration calibration;
+  GOODPUT_TRY_STATUS(config::read_file(path, config::access(calibration), library, {}, &kCalibrationFiles));
+  return calibration;
 }
 
 }  // namespace goodput

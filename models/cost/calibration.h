@@ -231,7 +231,7 @@ struct Calibration {
 [[nodiscard]] bool is_plain(const Measurement& measurement);
 
 // Strict; errors name file and JSON pointer. A file without ops is fine: a run that was cut short.
-Result<Calibration> read_calibration(const std::string& path);
+Result<Calibration> read_calibration(const std::string& path, const config::Library& library = {});
 
 // The fields of the file, for reading, writing and describing it.
 [[nodiscard]] config::Fields config_fields(Calibration& calibration);

@@ -47,7 +47,7 @@ struct CalibrationInput {
 Result<CalibrationInput> read_calibration_input(const std::string& argument, const config::Library& library,
                                                 const CommandContext& context) {
   GOODPUT_TRY(std::string path, config_file(argument, kCalibrationFiles, library, context));
-  GOODPUT_TRY(Calibration calibration, read_calibration(path));
+  GOODPUT_TRY(Calibration calibration, read_calibration(path, library));
   return CalibrationInput{std::move(path), std::move(calibration)};
 }
 
