@@ -19,14 +19,16 @@
 namespace goodput {
 namespace {
 
-// Refuses logs where presets and calibrations are expected: only the options of an import say what is in them.
+// Refuses logs where presets and calibrations are expected: only the options of an import say what is in
+// them.
 class ImportableLogs final : public config::ForeignFiles {
  public:
   std::optional<Result<Json>> read(const std::string& file, const config::Kind& kind,
                                    const config::Library& /*library*/) override {
     const bool is_preset = kind.folder == kFailurePresetFiles.folder;
     std::error_code failed;
-    if ((!is_preset && kind.folder != kCalibrationFiles.folder) || !std::filesystem::is_regular_file(file, failed))
+    if ((!is_preset && kind.folder != kCalibrationFiles.folder) ||
+        !std::filesystem::is_regular_file(file, failed))
       return std::nullopt;
     auto source = ByteSource::open(file);
     if (!source) return std::nullopt;  // the reader of our own files says so
@@ -34,12 +36,16 @@ class ImportableLogs final : public config::ForeignFiles {
     if (!head || head->starts_with('{')) return std::nullopt;
     const std::string name = on_one_line(file);
     const std::string what =
-        is_preset ? fmt::format("is not a failure preset; if it is a failure log, run `goodput import failures {} --nodes N "
-                                "--out FILE` and use FILE",
-                                name)
-                  : fmt::format("is not a calibration; if it is a log of nccl-tests or a CSV of GEMM times, run `goodput "
-                                "import calibration {} --out FILE` and use FILE",
-                                name);
+        is_preset
+            ? fmt::format(
+                  "is not a failure preset; if it is a failure log, run `goodput import failures {} --nodes "
+                  "N "
+                  "--out FILE` and use FILE",
+                  name)
+            : fmt::format(
+                  "is not a calibration; if it is a log of nccl-tests or a CSV of GEMM times, run `goodput "
+                  "import calibration {} --out FILE` and use FILE",
+                  name);
     return Result<Json>(Error{what, {.file = file}});
   }
 };
