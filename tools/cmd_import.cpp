@@ -39,13 +39,14 @@ class ImportCommand final : public Command {
 }  // namespace
 
 CommandInfo command_import() {
-  return {.name = "import",
-          .summary = "Turn launch scripts, failure logs and benchmark logs into plans, presets and calibrations",
-          .example =
-              "goodput import plan pretrain_llama.sh --cluster dgx-h100 --out plan.json\n"
-              "goodput import failures events.csv --nodes 128 --out failures.json\n"
-              "goodput import calibration all_reduce.log --out calibration.json",
-          .make = make_command<ImportCommand>};
+  return {
+      .name = "import",
+      .summary = "Turn launch scripts, failure logs and benchmark logs into plans, presets and calibrations",
+      .example =
+          "goodput import plan pretrain_llama.sh --cluster dgx-h100 --out plan.json\n"
+          "goodput import failures events.csv --nodes 128 --out failures.json\n"
+          "goodput import calibration all_reduce.log --out calibration.json",
+      .make = make_command<ImportCommand>};
 }
 
 }  // namespace goodput
