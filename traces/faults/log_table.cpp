@@ -7,7 +7,6 @@
 
 #include "sim/base/text.h"
 #include "traces/faults/json_rows.h"
-#include "traces/io/byte_source.h"
 #include "traces/io/csv_lines.h"
 #include "traces/io/formats.h"
 
@@ -180,10 +179,14 @@ Result<LogTable> parse_log_table(std::string_view text, const std::string& file)
   return table_of_lines(lines_of(text), file);
 }
 
+Result<LogTable> read_log_table(ByteSource& source) {
+  GOODPUT_TRY(const std::string text, read_all(source, kMostLogBytes));
+  return parse_log_table(text, source.path());
+}
+
 Result<LogTable> read_log_table(const std::string& path) {
   GOODPUT_TRY(ByteSource source, ByteSource::open(path));
-  GOODPUT_TRY(const std::string text, read_all(source, kMostLogBytes));
-  return parse_log_table(text, path);
+  return read_log_table(source);
 }
 
 std::vector<std::string> column_names(std::string_view head) {

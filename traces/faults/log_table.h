@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "sim/base/errors.h"
+#include "traces/io/byte_source.h"
 
 namespace goodput {
 
@@ -28,6 +29,7 @@ struct LogTable {
 };
 
 // The whole of a file, which may be compressed.
+Result<LogTable> read_log_table(ByteSource& source);
 Result<LogTable> read_log_table(const std::string& path);
 
 // The same of text that is in memory; `file`: what messages call it.

@@ -17,8 +17,6 @@
 namespace goodput {
 namespace {
 
-constexpr std::size_t kMostFailureLogBytes = std::size_t{1} << 30;
-
 bool is_failure_log(std::string_view head) {
   return is_fault_list(head) || is_job_list(head);
 }
@@ -48,8 +46,7 @@ std::vector<NodeEvent> events_of(const FaultHistory& history) {
 
 Result<SpotContent> read_failure_log_as_trace(ByteSource& source, const SpotOptions& options) {
   GOODPUT_TRY_STATUS(refuse_preempted(options, source.path()));
-  GOODPUT_TRY(const std::string text, read_all(source, kMostFailureLogBytes));
-  GOODPUT_TRY(const LogTable table, parse_log_table(text, source.path()));
+  GOODPUT_TRY(const LogTable table, read_log_table(source));
   FailureLog log;
   GOODPUT_TRY_STATUS(add_failure_log(table, {}, log));
   if (log.faults.faults.empty() && !log.jobs.empty()) {
