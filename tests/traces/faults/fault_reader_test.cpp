@@ -5,11 +5,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <string>
 #include <vector>
 
 #include "sim/base/index.h"
 #include "tests/traces/faults/log_text.h"
+#include "traces/faults/job_faults.h"
 
 namespace goodput::testing {
 namespace {
@@ -210,6 +212,34 @@ TEST_CASE("failure logs: the content tells lists of faults from lists of jobs an
                     "---------- --------------- ------------------- ------------------- ------ \n"));
   CHECK(is_job_list("JobID|State|Start|End\n"));
   CHECK_FALSE(is_fault_list("JobID|State|Start|End|NodeList\n"));
+}
+
+TEST_CASE("failure logs: those that users have are read") {
+  const std::string folder = GOODPUT_SHARED_DATA "/inputs/";
+  if (!std::filesystem::exists(folder + "faults.csv")) {
+    MESSAGE("skipped: no shared data");
+    return;
+  }
+  const auto read = [&folder](const std::string& name) {
+    FailureLog log;
+    const Status status = read_failure_log(folder + name, {}, log);
+    INFO((status ? "" : status.error().message()));
+    REQUIRE(status);
+    return log;
+  };
+  // By hand: 2025-03-01 10:00 to 18:30, and a day later 10:00 to 11:30.
+  CHECK(faults_of(read("faults.csv")) == Texts{"n1 0-30600 gpu", "n2 86400-91800 nic"});
+  CHECK(read("failures.csv").faults.faults.size() == 3);
+  const FailureLog events = read("slurm_events.txt");
+  CHECK(events.faults.faults.size() == 2);
+  CHECK(events.left_out.at("about the whole cluster") == 1);
+  const auto lost = job_faults(read("sacct.txt"), {});
+  REQUIRE(lost);
+  // Jobs 1001 and 1003; the next allocations lack n058 and n129.
+  CHECK(lost->history.nodes == Texts{"n058", "n129"});
+  CHECK(lost->failed_jobs == 1);
+  // 128 nodes for 97,869 + 114,300 + 136,080 + 341,400 s.
+  CHECK(node_seconds(lost->history.up_time) == 128.0 * (97869 + 114300 + 136080 + 341400));
 }
 
 }  // namespace goodput::testing
