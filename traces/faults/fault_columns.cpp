@@ -82,48 +82,23 @@ PlainName plain_name(std::string_view column) {
 // What a column with that role may be called, the surest name first.
 using Names = std::span<const std::string_view>;
 constexpr std::string_view kNodeNames[] = {
-    "node",   "nodename",   "host",    "hostname", "nodeid",   "hostid", "machineid", "machine", "instanceid",
-    "server", "servername", "nodenum", "nodenumz", "nodelist", "hosts",  "nodes",     "instance"};
+    "node",    "nodename",   "host",   "hostname",   "nodeid",  "hostid",   "machineid",
+    "machine", "instanceid", "server", "servername", "nodenum", "nodenumz", "computenode",
+    "gpunode", "fqdn",       "worker", "nodelist",   "hosts",   "nodes",    "instance"};
 constexpr std::string_view kStartNames[] = {
     "start",        "begin",       "starttime",  "timestart",  "begintime",   "startedat",  "faultstart",
     "failurestart", "outagestart", "downat",     "downsince",  "downfrom",    "failedat",   "failuretime",
     "failtime",     "faulttime",   "faultat",    "occurredat", "occurred",    "detectedat", "detected",
-    "openedat",     "opened",      "reportedat", "createdat",  "probstarted", "from",       "timestamp",
-    "datetime",     "eventtime",   "time",       "startdate",  "createdate",  "firstseen",  "t",
-    "date",         "down"};
-constexpr std::string_view kEndNames[] = {"end",
-                                          "finish",
-                                          "endtime",
-                                          "timeend",
-                                          "endedat",
-                                          "faultend",
-                                          "failureend",
-                                          "outageend",
-                                          "upat",
-                                          "repairedat",
-                                          "repaired",
-                                          "fixedat",
-                                          "fixed",
-                                          "resolutiontime",
-                                          "resolutiondate",
-                                          "enddate",
-                                          "restored",
-                                          "recoverytimestamp",
-                                          "endtimestamp",
-                                          "lastseen",
-                                          "recoveredat",
-                                          "recovered",
-                                          "resolvedat",
-                                          "resolved",
-                                          "restoredat",
-                                          "returnedat",
-                                          "clearedat",
-                                          "closedat",
-                                          "closed",
-                                          "probfixed",
-                                          "until",
-                                          "to",
-                                          "up"};
+    "openedat",     "opened",      "reportedat", "createdat",  "probstarted", "startts",    "begints",
+    "failts",       "from",        "timestamp",  "ts",         "datetime",    "eventtime",  "time",
+    "startdate",    "createdate",  "firstseen",  "t",          "date",        "down"};
+constexpr std::string_view kEndNames[] = {
+    "end",          "finish",         "endtime",        "timeend",    "endedat",    "faultend",
+    "failureend",   "outageend",      "upat",           "repairedat", "repaired",   "fixedat",
+    "fixed",        "resolutiontime", "resolutiondate", "enddate",    "restored",   "recoverytimestamp",
+    "endtimestamp", "lastseen",       "recoveredat",    "recovered",  "resolvedat", "resolved",
+    "restoredat",   "returnedat",     "clearedat",      "closedat",   "closed",     "probfixed",
+    "endts",        "repairts",       "recoverts",      "until",      "to",         "up"};
 constexpr std::string_view kDurationNames[] = {
     "duration",     "downtime",   "repairtime", "timetorepair",   "ttr",      "mttr",   "repair",
     "recoverytime", "outagetime", "outage",     "outageduration", "timedown", "elapsed"};
@@ -223,6 +198,11 @@ Result<FaultColumns> find_fault_columns(const LogTable& table, const RoleNames& 
   if (!found[1]) return missing_role(table, "the start of a fault", "start");
   FaultColumns columns{*found[0], *found[1], found[2], found[3], found[4]};
   columns.state = find_column_called(table, "state");
+  // "down_h" beside a start is how long; beside "up" it is when.
+  if (!columns.end && !columns.duration && !named.contains("duration")) {
+    const auto down = find_column_called(table, "down");
+    if (down && down->index != columns.start.index) columns.duration = down;
+  }
   if (!columns.end && !columns.duration) {
     GOODPUT_TRY(columns.event, find_event_column(table));
   }

@@ -78,6 +78,22 @@ std::optional<std::vector<std::string>> separated_line(std::string_view line, ch
   return fields;
 }
 
+// Slurm does not quote the commas of n[001-057,059] either.
+void join_brackets(std::vector<std::string>& fields) {
+  std::vector<std::string> joined;
+  std::ptrdiff_t depth = 0;
+  for (std::string& field : fields) {
+    const std::ptrdiff_t opened =
+        std::count(field.begin(), field.end(), '[') - std::count(field.begin(), field.end(), ']');
+    if (depth > 0)
+      joined.back() += "," + field;
+    else
+      joined.push_back(std::move(field));
+    depth = std::max<std::ptrdiff_t>(0, depth + opened);
+  }
+  fields = std::move(joined);
+}
+
 // Slurm does not quote a bar in free text: what is beyond the columns belongs to the reason or the name of
 // the job.
 void join_surplus(const std::vector<std::string>& columns, std::vector<std::string>& fields) {
@@ -146,6 +162,7 @@ Result<LogTable> table_of_lines(const std::vector<Line>& lines, const std::strin
       auto fields = separated_line(lines[i].text, separator);
       if (!fields) return at(lines[i], std::string(kUnclosedQuote));
       row.fields = *std::move(fields);
+      if (separator == ',' && row.fields.size() > table.columns.size()) join_brackets(row.fields);
       if (separator == '|') join_surplus(table.columns, row.fields);
     }
     if (row.fields == table.columns) continue;  // of files that were concatenated

@@ -39,6 +39,8 @@ TEST_CASE("failure logs: columns may have any order and any usual name") {
             "hostname\tdown_time_min\tfailed_at\tcause\nn1\t1\t100\tgpu\nn2\t1\t130\tnic\n")) == expected);
   CHECK(faults_of(read_log("node,start,Down Time (minutes),cause\nn1,100,1,gpu\nn2,130,1,nic\n")) ==
         expected);
+  CHECK(faults_of(read_log("node,start,down_min,cause\nn1,100,1,gpu\nn2,130,1,nic\n")) == expected);
+  CHECK(faults_of(read_log("fqdn,down_s,up_s,type\nn1,100,160,gpu\nn2,130,190,nic\n")) == expected);
   CHECK(faults_of(read_log("cause,ttr_s,machine_id,t_s\ngpu,60,n1,100\nnic,60,n2,130\n")) == expected);
 }
 

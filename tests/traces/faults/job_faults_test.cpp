@@ -118,6 +118,14 @@ TEST_CASE("sacct: the layout of fixed width cuts long lists of nodes, which then
   CHECK(log.jobs[1].node_list == "n[001-064]");
 }
 
+TEST_CASE("sacct: a comma may separate columns, although lists of nodes have commas") {
+  const FailureLog log = read_log(
+      "JobID,State,NNodes,NodeList,Start,End\n7,NODE_FAIL,3,n[1-2,4],2026-03-01T10:00:00,2026-03-01T22:00:"
+      "00\n");
+  REQUIRE(log.jobs.size() == 1);
+  CHECK(log.jobs[0].node_list == "n[1-2,4]");
+}
+
 TEST_CASE("sacct: --json and the column FailedNode") {
   const FailureLog log = read_log(R"({"meta": {}, "warnings": [{"code": 1}], "jobs": [
       {"job_id": 7, "name": "a", "state": {"current": ["NODE_FAIL"], "reason": "None"}, "nodes": "n[1-4]",
