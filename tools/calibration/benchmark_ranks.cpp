@@ -23,6 +23,7 @@ Status check_ranks(const NcclTestsTable& table) {
         "the table comes without the lines that list the ranks (\"#  Rank  0 ...\"); import the whole log");
   }
   std::set<std::int64_t> known;
+  std::map<std::pair<std::string, std::string>, std::int64_t> places;
   for (const NcclTestsRank& rank : table.ranks) {
     if (!known.insert(rank.rank).second) {
       return at(rank.line,
@@ -31,6 +32,15 @@ Status check_ranks(const NcclTestsTable& table) {
                     "that all ranks run together",
                     rank.rank));
     }
+  }
+  for (const NcclTestsRank& rank : table.ranks) {
+    const auto [other, is_new] = places.try_emplace({rank.host, rank.place}, rank.rank);
+    if (is_new) continue;
+    return at(rank.line,
+              fmt::format(
+                  "ranks {} and {} have the same GPU of host {}; run one rank per GPU, and give every host a "
+                  "name of its own",
+                  other->second, rank.rank, rank.host));
   }
   const auto missing = *known.rbegin() + 1 - static_cast<std::int64_t>(known.size());
   if (missing == 0) return Ok{};

@@ -69,6 +69,8 @@ std::string lines_text(const std::string& file, std::size_t first, std::size_t l
 }
 
 Status BenchmarkTables::add_file(const std::string& path) {
+  if (std::find(files_.begin(), files_.end(), path) != files_.end())
+    return Error{"is given twice; give each log once", {.file = path}};
   files_.push_back(path);
   GOODPUT_TRY(ByteSource source, ByteSource::open(path));
   GOODPUT_TRY(const std::string_view head, source.peek());
@@ -150,15 +152,61 @@ void BenchmarkTables::note_types() {
 }
 
 void BenchmarkTables::note_repeats() {
+  constexpr double kMostRatio = 1.25;
   std::size_t points = 0;
   for (const GatheredTable& one : tables_) {
-    points += static_cast<std::size_t>(
-        std::count_if(one.rows.begin(), one.rows.end(),
-                      [](const MeasuredRows& rows) { return rows.microseconds.size() > 1; }));
+    double ratio = 1;
+    for (const MeasuredRows& rows : one.rows) {
+      if (rows.microseconds.size() < 2) continue;
+      ++points;
+      const auto [least, most] = std::minmax_element(rows.microseconds.begin(), rows.microseconds.end());
+      ratio = std::max(ratio, *most / *least);
+    }
+    if (ratio < kMostRatio) continue;
+    notes_.push_back(
+        fmt::format("{} of {}: times of the same size differ by up to {:.1f}x; import runs under different "
+                    "settings into different files",
+                    to_string(one.op), source_text(one.sources.front()), ratio));
   }
   if (points > 0)
     notes_.push_back(fmt::format("{} measured more than once; the median counts",
                                  points == 1 ? "1 point was" : fmt::format("{} points were", points)));
+}
+
+// Below its smallest size a table has the time of that size.
+void BenchmarkTables::note_small_sizes() {
+  constexpr double kMostShareOfRate = 0.5;
+  for (const GatheredTable& one : tables_) {
+    if (!is_collective(one.op)) continue;
+    double best = 0;
+    const auto rate = [](const MeasuredRows& rows) {
+      return static_cast<double>(rows.size) /
+             *std::min_element(rows.microseconds.begin(), rows.microseconds.end());
+    };
+    for (const MeasuredRows& rows : one.rows) best = std::max(best, rate(rows));
+    if (rate(one.rows.front()) <= kMostShareOfRate * best) continue;
+    notes_.push_back(fmt::format(
+        "{} on {} ranks: plans take the time of the smallest size, {}, for all smaller messages, "
+        "which is too long; run the test from -b 8K on",
+        to_string(one.op), one.params.ranks, bytes_text(static_cast<double>(one.rows.front().size))));
+  }
+}
+
+// Tables that no plan looks at.
+void BenchmarkTables::note_unused_tables() {
+  const auto is_pair = [](const GatheredTable& one) {
+    return one.op == MeasuredOp::kSendRecv && one.params.ranks == 2;
+  };
+  const bool has_send = std::any_of(tables_.begin(), tables_.end(),
+                                    [](const GatheredTable& one) { return one.op == MeasuredOp::kSendRecv; });
+  if (has_send && std::none_of(tables_.begin(), tables_.end(), is_pair))
+    notes_.emplace_back("send_recv: plans use tables of 2 ranks; run sendrecv_perf on 2 GPUs, too");
+  const auto is_other_gemm = [](const GatheredTable& one) {
+    const MeasuredType type = one.params.dtype;
+    return one.op == MeasuredOp::kGemm && type != MeasuredType::kBf16 && type != MeasuredType::kFp16;
+  };
+  if (std::any_of(tables_.begin(), tables_.end(), is_other_gemm))
+    notes_.emplace_back("gemm: plans use tables of bf16 and fp16 only");
 }
 
 Result<BenchmarkCalibration> BenchmarkTables::finish() && {
@@ -175,11 +223,14 @@ Result<BenchmarkCalibration> BenchmarkTables::finish() && {
             [](const GatheredTable& a, const GatheredTable& b) { return order_of(a) < order_of(b); });
   note_types();
   note_repeats();
+  note_small_sizes();
+  note_unused_tables();
   BenchmarkCalibration result;
   Calibration& calibration = result.calibration;
   calibration.source = fmt::format("goodput import calibration {}", files_text(files_));
   calibration.machine.gpu = gpu;
   calibration.machine.gpus = gpus_;
+  if (gpu.find(" MIG ") != std::string::npos) calibration.machine.mig = true;
   if (nccl_) calibration.machine.nccl = nccl_->text;
   for (GatheredTable& one : tables_) {
     Measurement& measurement = calibration.ops.emplace_back(Measurement{.op = one.op, .params = one.params});

@@ -83,6 +83,8 @@ class BenchmarkTables {
   Status say_nccl(const std::string& version, const Where& where);
   void note_types();
   void note_repeats();
+  void note_small_sizes();
+  void note_unused_tables();
 
   BenchmarkOptions options_;
   std::vector<std::string> files_;

@@ -4,11 +4,13 @@
 #include <algorithm>
 #include <cctype>
 #include <limits>
+#include <map>
 
 #include "sim/base/text.h"
 #include "tools/calibration/benchmark_ranks.h"
 #include "tools/calibration/import_benchmarks.h"
 #include "tools/calibration/measured_type_name.h"
+#include "tools/calibration/table_text.h"
 
 namespace goodput {
 namespace {
@@ -35,7 +37,7 @@ std::string_view test_of_op(MeasuredOp op) {
       ->name;
 }
 
-// The test whose name the name of the file has in it, with or without underscores; empty: none, or several.
+// The test that the name of the file contains, with or without underscores; empty: none, or several.
 std::string test_in_file_name(std::string_view path) {
   constexpr std::string_view kNames[] = {"allreduce", "allgather", "reducescatter",
                                          "alltoall",  "sendrecv",  "broadcast"};
@@ -46,6 +48,7 @@ std::string test_in_file_name(std::string_view path) {
     if (std::isalpha(static_cast<unsigned char>(c)) != 0)
       letters += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
   }
+  if (letters.find("alltoallv") != std::string::npos) return "alltoallv";
   std::string test;
   for (std::size_t i = 0; i < std::size(kNames); ++i) {
     if (letters.find(kNames[i]) == std::string::npos) continue;
@@ -105,6 +108,38 @@ Status check_row(const NcclTestsRow& row, MeasuredOp op, std::int64_t ranks, con
       {.file = path, .position = Position::line(row.line)}};
 }
 
+// What sums over all ranks is an all-reduce or a reduce-scatter, which differ in their bus bandwidth.
+std::optional<MeasuredOp> test_in_rows(const NcclTestsTable& table) {
+  const auto ranks = static_cast<std::int64_t>(table.ranks.size());
+  const auto is_sum = [](const NcclTestsRow& row) {
+    return row.redop == "sum" && (row.root.empty() || row.root == "-1");
+  };
+  if (ranks < 2 || table.rows.empty() || !std::all_of(table.rows.begin(), table.rows.end(), is_sum))
+    return std::nullopt;
+  std::optional<MeasuredOp> found;
+  for (const MeasuredOp op : {MeasuredOp::kAllReduce, MeasuredOp::kReduceScatter}) {
+    const auto fits = [&](const NcclTestsRow& row) { return is_consistent(row, op, ranks); };
+    if (!std::all_of(table.rows.begin(), table.rows.end(), fits)) continue;
+    if (found) return std::nullopt;
+    found = op;
+  }
+  return found;
+}
+
+// Rows of one reduction, and of one type for each type of a calibration: "int8" and "uint8" are both int8.
+std::vector<NcclTestsRow> rows_to_use(const NcclTestsTable& table) {
+  const auto has_sum = std::any_of(table.rows.begin(), table.rows.end(),
+                                   [](const NcclTestsRow& row) { return row.redop == "sum"; });
+  std::map<std::optional<MeasuredType>, std::string> types;
+  std::vector<NcclTestsRow> rows;
+  for (const NcclTestsRow& row : table.rows) {
+    const std::string redop = has_sum ? "sum" : table.rows.front().redop;
+    const std::string& type = types.try_emplace(measured_type_of(row.type), row.type).first->second;
+    if (row.redop == redop && row.type == type) rows.push_back(row);
+  }
+  return rows;
+}
+
 std::string place_of(const NcclTestsTable& table, const std::string& path) {
   return table.rows.empty() ? lines_text(path, table.line, table.line)
                             : lines_text(path, table.rows.front().line, table.rows.back().line);
@@ -123,14 +158,16 @@ Status BenchmarkTables::add_nccl_tests(const std::vector<NcclTestsTable>& tables
 Result<std::string> BenchmarkTables::test_of(const NcclTestsTable& table, const std::string& path) const {
   if (options_.op) {
     const std::string_view wanted = test_of_op(*options_.op);
-    if (table.test.empty() || table.test == wanted) return std::string(wanted);
+    const std::string& stated = table.test.empty() ? table.echoed_test : table.test;
+    if (stated.empty() || stated == wanted) return std::string(wanted);
     return Error{
-        fmt::format("the test is {}, but --op is {}; leave out --op", table.test, to_string(*options_.op)),
+        fmt::format("the test is {}, but --op is {}; leave out --op", stated, to_string(*options_.op)),
         {.file = path, .position = Position::line(table.line)}};
   }
   for (const std::string& test : {table.test, table.echoed_test, test_in_file_name(path)}) {
     if (!test.empty()) return test;
   }
+  if (const std::optional<MeasuredOp> op = test_in_rows(table)) return std::string(test_of_op(*op));
   return Error{
       "the log does not say which collective this table is of; give --op, for example --op all_reduce",
       {.file = path, .position = Position::line(table.line)}};
@@ -160,9 +197,21 @@ Status BenchmarkTables::add_nccl_table(const NcclTestsTable& table, const std::s
     notes_.push_back(fmt::format("{}: {} groups ran at the same time, so each had a part of the network",
                                  place_of(table, path), layout.groups));
   }
+  if (layout.per_node == 1 && layout.ranks > 1) {
+    notes_.push_back(
+        fmt::format("{}: one GPU of each node ran alone; in plans all GPUs of a node communicate at the same "
+                    "time, so these times may be too short",
+                    place_of(table, path)));
+  }
   gpus_ = std::max(gpus_, layout.on_host);
   const std::string program = "nccl-tests" + (table.version.empty() ? "" : " " + table.version);
-  for (const NcclTestsRow& row : table.rows) {
+  const std::vector<NcclTestsRow> rows = rows_to_use(table);
+  if (rows.size() < table.rows.size()) {
+    notes_.push_back(
+        fmt::format("{}: {} of other reductions or similar types are not used: plans take those of sum",
+                    place_of(table, path), counted(table.rows.size() - rows.size(), "row")));
+  }
+  for (const NcclTestsRow& row : rows) {
     GOODPUT_TRY_STATUS(check_row(row, used->op, layout.ranks, path));
     MeasuredParams params{.ranks = layout.ranks};
     if (layout.per_node < layout.ranks) params.per_node = layout.per_node;

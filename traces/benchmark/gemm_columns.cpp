@@ -23,12 +23,16 @@ constexpr NamedUnit kTimeUnits[] = {  // in microseconds
     {"usec", 1},          {"microsecond", 1},   {"microseconds", 1},  {"ns", 1e-3},          {"nsec", 1e-3},
     {"nanosecond", 1e-3}, {"nanoseconds", 1e-3}};
 constexpr NamedUnit kRateUnits[] = {  // in FLOP/s
-    {"gflop", 1e9}, {"gflops", 1e9}, {"tflop", 1e12}, {"tflops", 1e12}, {"pflop", 1e15}, {"pflops", 1e15}};
+    {"gflops", 1e9},
+    {"tflops", 1e12},
+    {"pflops", 1e15}};
 
 // What a column of another time or rate than that of the GEMM has in its name.
 constexpr std::string_view kOtherTimes[] = {
-    "cpu", "host", "min", "max", "best", "worst", "std",  "stdev", "stddev", "sigma",  "p5",
-    "p05", "p10",  "p90", "p95", "p99",  "noise", "peak", "total", "launch", "warmup", "theoretical"};
+    "cpu",    "host",  "min",   "max",       "best",   "worst",       "std",   "stdev",
+    "stddev", "sigma", "p5",    "p05",       "p10",    "p90",         "p95",   "p99",
+    "noise",  "peak",  "total", "launch",    "warmup", "theoretical", "setup", "compile",
+    "init",   "start", "end",   "timestamp", "tune",   "tuning",      "build"};
 // Names of columns that would be a time, if they had a unit.
 constexpr std::string_view kTimeNames[] = {"time", "latency", "duration", "median", "elapsed", "runtime"};
 
@@ -48,16 +52,19 @@ bool has_word(const NameWords& words, std::string_view word) {
   return has_any(words, std::span(&word, 1));
 }
 
-double rate_unit(const NameWords& words) {
-  for (const std::string& word : words) {
-    if (const double unit = unit_of(kRateUnits, word); unit > 0) return unit;
-  }
-  return 0;
-}
-
 // "elem/s", "ops_per_sec"
 bool is_per_time(std::string_view name, const NameWords& words) {
   return name.find('/') != std::string_view::npos || (words.size() > 1 && words[words.size() - 2] == "per");
+}
+
+// "tflops", "GFLOP/s"; a GFLOP alone is work.
+double rate_unit(std::string_view name, const NameWords& words) {
+  for (const std::string& word : words) {
+    const double unit =
+        unit_of(kRateUnits, is_per_time(name, words) && word.ends_with("flop") ? word + "s" : word);
+    if (unit > 0) return unit;
+  }
+  return 0;
 }
 
 // Of one column, as far as its name says.
@@ -73,7 +80,7 @@ std::vector<ValueColumn> value_columns(std::span<const std::string_view> names) 
   for (std::size_t i = 0; i < names.size(); ++i) {
     ValueColumn column{.column = i, .name = names[i], .words = name_words(names[i])};
     if (column.words.empty() || has_any(column.words, kOtherTimes)) continue;
-    column.flops = rate_unit(column.words);
+    column.flops = rate_unit(names[i], column.words);
     if (column.flops == 0 && !is_per_time(names[i], column.words))
       column.microseconds = unit_of(kTimeUnits, column.words.back());
     if (column.flops > 0 || column.microseconds > 0) columns.push_back(std::move(column));
@@ -167,6 +174,9 @@ bool has_gemm_shape(std::span<const std::string_view> names) {
 Result<GemmColumns> gemm_columns(std::span<const std::string_view> names) {
   const std::vector<NameWords> words = words_of_all(names);
   GOODPUT_TRY(const ValueColumn value, value_column(names));
+  constexpr std::string_view kVariants[] = {
+      "benchmark", "kernel",   "impl",    "implementation", "library",   "backend", "algo",
+      "algorithm", "provider", "version", "config",         "framework", "tile"};
   GemmColumns columns;
   columns.m = column_named(words, {{"m"}}).value_or(0);
   columns.n = column_named(words, {{"n"}}).value_or(0);
@@ -197,10 +207,26 @@ Result<GemmColumns> gemm_columns(std::span<const std::string_view> names) {
                                         {"trans", "b"},
                                         {"b", "t"}});
   columns.gpu = column_named(words, {{"device", "name"}, {"gpu", "name"}, {"gpu"}});
-  columns.batch =
-      column_named(words, {{"batch"}, {"batch", "size"}, {"batch", "count"}, {"batchcount"}, {"b"}});
+  columns.batch = column_named(words, {{"batch"},
+                                       {"batch", "size"},
+                                       {"batch", "count"},
+                                       {"batchcount"},
+                                       {"b"},
+                                       {"groups"},
+                                       {"num", "groups"},
+                                       {"group", "count"}});
   columns.samples = column_named(words, {{"samples"}, {"iterations"}, {"iters"}, {"repeats"}, {"runs"}});
   columns.skipped = column_named(words, {{"skipped"}});
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    if (has_any(words[i], kVariants)) columns.variants.push_back(i);
+  }
+  // A rate beside the time must be that of the time.
+  for (const ValueColumn& other : value_columns(names)) {
+    if (value.microseconds > 0 && other.flops > 0 && !columns.rate) {
+      columns.rate = other.column;
+      columns.rate_flops = other.flops;
+    }
+  }
   columns.count = names.size();
   return columns;
 }

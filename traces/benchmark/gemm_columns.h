@@ -18,7 +18,10 @@ struct GemmColumns {
   double microseconds = 0;  // of a time: what its unit is
   double flops = 0;         // of a rate: what its unit is per second
   std::optional<std::size_t> dtype{}, layout{}, gpu{}, batch{}, samples{}, skipped{};
-  std::size_t count = 0;  // of all columns
+  std::vector<std::size_t> variants{};  // that tell kernels or benchmarks of one shape apart
+  std::optional<std::size_t> rate{};    // a rate beside the time
+  double rate_flops = 0;                // what its unit is per second
+  std::size_t count = 0;                // of all columns
 };
 
 // Lower-case words of a name: "gpu", "time", "sec" of "GPU Time (sec)" and of "gpuTime_sec".

@@ -3,6 +3,9 @@
 #include <fmt/format.h>
 
 #include <array>
+#include <cmath>
+#include <map>
+#include <tuple>
 #include <utility>
 
 #include "sim/base/text.h"
@@ -32,7 +35,7 @@ bool is_before_header(std::string_view line) {
   return line.find_first_not_of(" \t") == std::string_view::npos || line.starts_with('#');
 }
 
-// What stands between the columns of a header; nothing: it is none.
+// The separator of the columns of a header; none: the line is not a header.
 std::optional<char> separator_of(std::string_view line) {
   for (const char separator : {',', ';', '\t'}) {
     const std::optional<Fields> names = fields_of(line, separator);
@@ -100,22 +103,54 @@ class GemmRows {
     GOODPUT_TRY(row.n, dimension("n", fields[columns_->n]));
     GOODPUT_TRY(row.k, dimension("k", fields[columns_->k]));
     GOODPUT_TRY(row.microseconds, microseconds(value, row));
+    GOODPUT_TRY_STATUS(check_rate(fields, row));
     row.dtype = text(columns_->dtype);
     row.layout = text(columns_->layout);
-    // An index is no name.
+    // An index is not a name.
     if (const std::string_view gpu = text(columns_->gpu); !parse_integer(gpu)) row.gpu = gpu;
     row.samples = std::max<std::int64_t>(0, parse_integer(text(columns_->samples)).value_or(0));
+    GOODPUT_TRY_STATUS(check_variant(fields, row));
     csv_.rows.push_back(std::move(row));
     return Ok{};
+  }
+
+  static double flop_of(const GemmCsvRow& row) {
+    return 2.0 * static_cast<double>(row.m) * static_cast<double>(row.n) * static_cast<double>(row.k);
+  }
+
+  // A time in another unit than its column says shows in the rate.
+  [[nodiscard]] Status check_rate(const Fields& fields, const GemmCsvRow& row) const {
+    constexpr double kMostFlops = 2e16;  // per second, of any GPU
+    const double rate = 1e6 * flop_of(row) / row.microseconds;
+    if (rate > kMostFlops)
+      return Error{fmt::format(
+          "the GEMM runs at {:.0f} TFLOP/s, more than any GPU does; correct the unit in the header",
+          1e-12 * rate)};
+    if (!columns_->rate) return Ok{};
+    const auto stated = parse_number(fields[*columns_->rate]);
+    if (!stated || std::abs(*stated * columns_->rate_flops - rate) <= 0.05 * rate) return Ok{};
+    return Error{fmt::format(
+        "the time means {:.4g} TFLOP/s, but the rate beside it is {:.4g} TFLOP/s; remove the wrong "
+        "column",
+        1e-12 * rate, 1e-12 * *stated * columns_->rate_flops)};
+  }
+
+  // Times of several kernels of one shape have no median that means anything.
+  Status check_variant(const Fields& fields, const GemmCsvRow& row) {
+    std::string variant;
+    for (const std::size_t column : columns_->variants) variant += fmt::format(" {}", fields[column]);
+    const auto key = std::tuple(row.m, row.n, row.k, row.dtype, row.layout);
+    const auto [known, is_new] = variants_.try_emplace(key, variant, row.line);
+    if (is_new || known->second.first == variant) return Ok{};
+    return Error{fmt::format("is of{}, but line {} has the same shape of{}; keep the rows of one of them",
+                             on_one_line(variant), known->second.second, on_one_line(known->second.first))};
   }
 
   [[nodiscard]] Result<double> microseconds(std::string_view text, const GemmCsvRow& row) const {
     constexpr double kMostMicroseconds = 1e12;
     const double value = parse_number(text).value_or(0);
-    const double flop =
-        2.0 * static_cast<double>(row.m) * static_cast<double>(row.n) * static_cast<double>(row.k);
     const double time =
-        columns_->flops > 0 ? 1e6 * flop / (value * columns_->flops) : value * columns_->microseconds;
+        columns_->flops > 0 ? 1e6 * flop_of(row) / (value * columns_->flops) : value * columns_->microseconds;
     if (value > 0 && time > 0 && time < kMostMicroseconds) return time;
     return Error{
         fmt::format("the time or rate is {}, but must be a number above 0; remove the row", in_quotes(text))};
@@ -128,6 +163,10 @@ class GemmRows {
 
   std::optional<GemmColumns> columns_;
   char separator_ = ',';
+  // The variant and the line of the first row of a shape.
+  std::map<std::tuple<std::int64_t, std::int64_t, std::int64_t, std::string, std::string>,
+           std::pair<std::string, std::size_t>>
+      variants_;
   GemmCsv csv_;
 };
 

@@ -1,7 +1,7 @@
 // CSV files with times of matrix multiplications: those of nvbench, and lists of cuBLAS and other benchmarks.
 //
 // The header must have m, n, k, and a time or a rate whose unit is in its name ("time_us", "GPU Time (sec)",
-// "latency(ms)", "tflops"). Columns may stand in any order, between commas, semicolons or tabs.
+// "latency(ms)", "tflops"). Columns may have any order, separated by commas, semicolons or tabs.
 #pragma once
 
 #include <cstddef>

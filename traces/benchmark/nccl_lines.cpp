@@ -44,7 +44,7 @@ std::optional<PrintedNumber> printed_number(std::string_view word) {
   return PrintedNumber{*value, 0.5 * std::pow(10.0, power)};
 }
 
-// The column of the size: behind what a launcher puts in front of a row ("0:"). Nothing: this is no row.
+// The column of the size: after what a launcher puts in front of a row ("0:"). None: this is not a row.
 std::optional<std::size_t> first_column(const Words& words) {
   for (std::size_t i = 0; i + 2 < words.size(); ++i) {
     if (is_type(words[i + 2]) && parse_integer(words[i]) && parse_integer(words[i + 1])) return i;
@@ -86,7 +86,12 @@ std::string without_output_tags(std::string_view line) {
         line.substr(std::min(colon, line.size())).starts_with(':'))
       line.remove_prefix(colon + 1);
   }
-  return text.append(line);
+  text.append(line);
+  for (std::size_t at = text.find("\x1b["); at != std::string::npos; at = text.find("\x1b[", at)) {
+    const std::size_t end = text.find_first_not_of("0123456789;", at + 2);
+    text.erase(at, std::min(end, text.size() - 1) - at + 1);
+  }
+  return text;
 }
 
 std::optional<std::string_view> comment_of(std::string_view line) {
@@ -158,6 +163,7 @@ Result<NcclTestsRank> rank_of(std::string_view comment) {
   const std::size_t bus_end = comment.find("] ", std::min(bus, comment.size()));
   if (!number || *number < 0 || rank.host.empty() || bus_end == std::string_view::npos) return damaged;
   rank.rank = *number;
+  rank.place = fmt::format("{} {}", after("device"), comment.substr(bus, bus_end - bus));
   rank.gpu = comment.substr(bus_end + 2);
   rank.gpu.erase(rank.gpu.find_last_not_of(kBlanks) + 1);
   if (rank.gpu.empty()) return damaged;
@@ -191,8 +197,8 @@ NcclRowText row_of(std::string_view line, const NcclColumns& columns) {
   std::size_t at = *first + 3;
   // Some versions leave the column empty for collectives that reduce nothing.
   const auto is_reduction = [&] { return std::isalpha(static_cast<unsigned char>(words[at].front())) != 0; };
-  if (columns.has_redop && at < words.size() && is_reduction()) ++at;
-  if (columns.has_root) ++at;
+  if (columns.has_redop && at < words.size() && is_reduction()) text.row.redop = words[at++];
+  if (columns.has_root && at < words.size()) text.row.root = words[at++];
   if (at + columns.numbers != words.size()) return text;
   const auto numbers = words.begin() + static_cast<std::ptrdiff_t>(at);
   const auto time = printed_number(numbers[0]);
@@ -200,7 +206,11 @@ NcclRowText row_of(std::string_view line, const NcclColumns& columns) {
   const auto busbw = printed_number(numbers[2]);
   if (!time || !algbw || !busbw) return text;
   text.is_complete = true;
-  text.row = {0, *parse_integer(words[*first]), std::string(words[*first + 2]), *time, *algbw, *busbw};
+  text.row.bytes = *parse_integer(words[*first]);
+  text.row.type = words[*first + 2];
+  text.row.time_us = *time;
+  text.row.algbw = *algbw;
+  text.row.busbw = *busbw;
   if (columns.wrong > 0) {
     const std::string_view wrong = numbers[static_cast<std::ptrdiff_t>(columns.wrong)];
     text.is_wrong = parse_number(wrong).value_or(0) > 0;

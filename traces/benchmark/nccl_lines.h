@@ -17,15 +17,15 @@ using Words = std::vector<std::string_view>;
 // Between blanks.
 [[nodiscard]] Words words_of(std::string_view text);
 
-// The line without the tags of mpirun, which also stand within rows: "[1,0]<stdout>:".
+// The line without the tags of mpirun, which may also be within rows ("[1,0]<stdout>:"), and without colors.
 [[nodiscard]] std::string without_output_tags(std::string_view line);
 
-// What stands behind the "#" of a comment, also if a prefix stands before it; nothing: the line is no
-// comment.
+// The text after the "#" of a comment, which may have a prefix before it; none: the line is not a comment.
 [[nodiscard]] std::optional<std::string_view> comment_of(std::string_view line);
 
-// What stands before a message of NCCL ("host:1:2 [0] NCCL INFO ..."), also if the message follows a number
-// without a blank; the line itself if it has none. A process that prints both interrupts its rows like this.
+// The text before a message of NCCL ("host:1:2 [0] NCCL INFO ..."), even if the message follows a number
+// without a blank; the whole line if it has no message. A process that prints both interrupts its rows like
+// this.
 [[nodiscard]] std::string before_nccl_message(std::string_view line);
 
 // The words, if they are the rest of a row that was interrupted: numbers.
@@ -51,7 +51,7 @@ struct NcclColumns {
   bool is_cpu_time = false;     // -C: until the call returned
   bool has_timestamps = false;  // date and time at the end of a row
 };
-// Nothing: the comment does not name columns.
+// None: the comment does not name columns.
 [[nodiscard]] std::optional<NcclColumns> columns_of(std::string_view comment);
 
 // A row of a table, as far as it could be read.

@@ -157,10 +157,10 @@ class NcclLog {
                        [](std::string_view word) { return parse_integer(word).has_value(); });
   }
 
-  NcclTestsTable run_;                  // the run that the lines are about
-  std::optional<NcclColumns> columns_;  // of its table; none: it has not begun
-  std::string interrupted_;             // the part of run_.cut_line that stands before a message of NCCL
-  std::string echoed_test_;             // of the last command line, for the next table
+  NcclTestsTable run_;                             // the run that the lines are about
+  std::optional<NcclColumns> columns_;             // of its table; none: it has not begun
+  std::string interrupted_;                        // the part of run_.cut_line before a message of NCCL
+  std::string echoed_test_;                        // of the last command line, for the next table
   std::pair<std::size_t, std::string> last_line_;  // of the table
   std::vector<NcclTestsTable> tables_;
 };

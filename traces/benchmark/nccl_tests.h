@@ -27,6 +27,8 @@ struct NcclTestsRow {
   std::size_t line = 0;
   std::int64_t bytes = 0;  // more than 0
   std::string type{};      // as printed: "float", "bfloat16"
+  std::string redop{};     // "sum", "none"; empty: the table has no such column
+  std::string root{};      // "-1": none; empty: likewise
   PrintedNumber time_us{};
   PrintedNumber algbw{}, busbw{};  // GB/s
 };
@@ -37,6 +39,7 @@ struct NcclTestsRank {
   std::int64_t rank = 0;
   std::int64_t group = 0;  // NCCL_TESTS_SPLIT makes several; each runs the test on its own
   std::string host{};
+  std::string place{};  // device and bus within the host: "0 [0000:1b:00"
   std::string gpu{};
 };
 
@@ -52,7 +55,7 @@ struct NcclTestsTable {
   std::optional<std::size_t> cut_line{};  // of a last row that is not complete and not among the rows
 };
 
-// The tests that nccl-tests has: "all_reduce" is all_reduce_perf. Empty: the text is no such name.
+// The tests that nccl-tests has: "all_reduce" is all_reduce_perf. Empty: the text is not such a name.
 [[nodiscard]] std::string nccl_test_of(std::string_view text);
 
 // Fails on a damaged row within a table, on wrong results, and if there is no table.

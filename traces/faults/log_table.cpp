@@ -118,7 +118,7 @@ bool is_preamble(std::string_view line) {
   return line.starts_with("$ ") || (line.starts_with("sep=") && line.size() <= 5);
 }
 
-// Without blank lines, comments and what stands before the header.
+// Without blank lines, comments and what comes before the header.
 std::vector<Line> lines_of(std::string_view text) {
   std::vector<Line> lines;
   std::size_t number = 0;

@@ -44,6 +44,14 @@ std::string error_of_import(const std::string& text, const BenchmarkOptions& opt
   return without_path(result.error().message(), file);
 }
 
+// Without what is said of every table whose smallest message is bound by the bandwidth.
+std::vector<std::string> other_notes(const BenchmarkCalibration& result) {
+  std::vector<std::string> notes = result.notes;
+  std::erase_if(notes,
+                [](const std::string& note) { return note.find("the smallest size") != std::string::npos; });
+  return notes;
+}
+
 std::string ranks_of(std::int64_t ranks, std::int64_t per_node) {
   return rank_lines(ranks, per_node, kGpu);
 }
@@ -114,7 +122,7 @@ TEST_CASE("import calibration: a table has the op, ranks, type, median and sourc
   CHECK(table.source.ends_with("a.log:16, nccl-tests 2.17.6"));
   REQUIRE(table.points.size() == 1);
   CHECK(table.points[0] == MeasuredPoint{.bytes = 1048576, .median_us = 52.43});
-  CHECK(result.notes.empty());
+  CHECK(other_notes(result).empty());
   const TemporaryFile written("c.json", calibration_file_text(calibration));
   CHECK(read_calibration(written.path()).value() == calibration);
 }
@@ -136,8 +144,8 @@ TEST_CASE("import calibration: several nodes with equal numbers of ranks are tol
   const BenchmarkCalibration split = imported(groups);
   CHECK(split.calibration.ops.at(0).params.ranks == 8);
   CHECK(split.calibration.ops.at(0).params.per_node == 4);
-  REQUIRE(split.notes.size() == 1);
-  CHECK(split.notes[0].ends_with("2 groups ran at the same time, so each had a part of the network"));
+  REQUIRE(other_notes(split).size() == 1);
+  CHECK(other_notes(split)[0].ends_with("2 groups ran at the same time, so each had a part of the network"));
 }
 
 TEST_CASE(
@@ -159,15 +167,16 @@ TEST_CASE("import calibration: other tests are noted, and so is a single rank") 
   for (const char* test : {"broadcast", "reduce", "gather", "scatter", "hypercube", "alltoallv"}) {
     const BenchmarkCalibration result =
         imported(nccl_log(test, ranks_of(8, 8), 1, {{64, 9.5}}) + all_reduce_log());
-    REQUIRE(result.notes.size() == 1);
-    CHECK(result.notes[0].ends_with(
+    REQUIRE(other_notes(result).size() == 1);
+    CHECK(other_notes(result)[0].ends_with(
         fmt::format("a.log:16: {} is not used: plans have no such collective", test)));
     CHECK(result.calibration.ops.size() == 1);
   }
   const std::string alone = nccl_log("all_reduce", ranks_of(1, 1), 0, {{64, 9.5}});
   const BenchmarkCalibration result = imported(alone + all_reduce_log());
-  REQUIRE(result.notes.size() == 1);
-  CHECK(result.notes[0].ends_with("a.log:9: all_reduce is not used: it ran on 1 rank, without a network"));
+  REQUIRE(other_notes(result).size() == 1);
+  CHECK(other_notes(result)[0].ends_with(
+      "a.log:9: all_reduce is not used: it ran on 1 rank, without a network"));
   const std::string error = error_of_import(alone);
   CHECK(error.starts_with(": no table can be used: "));
   CHECK(error.ends_with("it ran on 1 rank, without a network"));
@@ -178,15 +187,20 @@ TEST_CASE(
     "order") {
   const std::string silent = replaced(all_reduce_log(), "# Collective test starting: all_reduce_perf\n", "");
   const std::string log = silent.substr(0, silent.find("# Collective test concluded"));
+  // What sums over all ranks shows in the bus bandwidth.
+  CHECK(imported(log).calibration.ops.at(0).op == MeasuredOp::kAllReduce);
   CHECK(
-      error_of_import(log) ==
+      error_of_import(replaced(log, "     sum", "    none")) ==
       ":14: the log does not say which collective this table is of; give --op, for example --op all_reduce");
   CHECK(imported(log, {.op = MeasuredOp::kAllReduce}).calibration.ops.at(0).op == MeasuredOp::kAllReduce);
   CHECK(imported("$ ./all_reduce_perf\n" + log).calibration.ops.at(0).op == MeasuredOp::kAllReduce);
   CHECK(imported(log, {}, "h200-AllReduce-8.log").calibration.ops.at(0).op == MeasuredOp::kAllReduce);
-  CHECK(imported("$ ./all_gather_perf\n" + log, {.op = MeasuredOp::kAllReduce}).calibration.ops.size() == 1);
-  const TemporaryFile both("all_reduce_and_sendrecv.log", log);
+  CHECK(error_of_import("$ ./all_gather_perf\n" + log, {.op = MeasuredOp::kAllReduce}) ==
+        ":15: the test is all_gather, but --op is all_reduce; leave out --op");
+  const TemporaryFile both("all_reduce_and_sendrecv.log", replaced(log, "     sum", "    none"));
   CHECK_FALSE(import_logs({&both}, {}));
+  const TemporaryFile vector("rccl_alltoallv_8.log", replaced(log, "     sum", "    none"));
+  CHECK_FALSE(import_logs({&vector}, {}));  // no plan has it
   CHECK(error_of_import(all_reduce_log(), {.op = MeasuredOp::kAllGather}) ==
         ":15: the test is all_reduce, but --op is all_gather; leave out --op");
 }
@@ -209,6 +223,10 @@ TEST_CASE("import calibration: ranks that do not form equal nodes of one GPU are
   const auto error_with = [](const std::string& ranks) {
     return error_of_import(nccl_log("all_reduce", ranks, 1.75, {{1048576, 52.43}}));
   };
+  CHECK(error_with(ranks_of(2, 2) + replaced(ranks_of(1, 1), "Rank  0", "Rank  2")) ==
+        ":8: ranks 0 and 2 have the same GPU of host node0; run one rank per GPU, and give every host a name "
+        "of its "
+        "own");
   CHECK(error_with(rank_lines(12, 8, kGpu)) ==
         ":6: node1 has 4 of the ranks, but node0 has 8; run the test with the same number of ranks on every "
         "host");
@@ -221,11 +239,13 @@ TEST_CASE("import calibration: ranks that do not form equal nodes of one GPU are
   CHECK(
       error_with("") ==
       ":7: the table comes without the lines that list the ranks (\"#  Rank  0 ...\"); import the whole log");
-  CHECK(error_with(ranks_of(1, 1) + replaced(rank_lines(1, 1, "NVIDIA L40"), "Rank  0", "Rank  1")) ==
+  CHECK(error_with(ranks_of(1, 1) + replaced(replaced(rank_lines(1, 1, "NVIDIA L40"), "Rank  0", "Rank  1"),
+                                             "device  0", "device  1")) ==
         ":7: rank 1 has \"NVIDIA L40\", but rank 0 has \"NVIDIA H200\"; a calibration is of one type of GPU");
-  CHECK(
-      error_with(ranks_of(2, 1) + replaced(rank_lines(1, 1, kGpu), "Rank  0 Group  0", "Rank  2 Group  1")) ==
-      ":6: group 1 is on 1 hosts, but group 0 is on 2; run the test with groups of one size");
+  CHECK(error_with(ranks_of(2, 1) +
+                   replaced(replaced(rank_lines(1, 1, kGpu), "Rank  0 Group  0", "Rank  2 Group  1"),
+                            "device  0", "device  1")) ==
+        ":6: group 1 is on 1 hosts, but group 0 is on 2; run the test with groups of one size");
 }
 
 TEST_CASE("import calibration: the median of repeated times counts, and types stay apart") {
@@ -234,23 +254,73 @@ TEST_CASE("import calibration: the median of repeated times counts, and types st
   REQUIRE(repeated.calibration.ops.size() == 1);
   CHECK(repeated.calibration.ops[0].points.at(0) ==
         MeasuredPoint{.bytes = 1048576, .median_us = 52, .samples = 3});
-  CHECK(repeated.notes == std::vector<std::string>{"1 point was measured more than once; the median counts"});
+  CHECK(other_notes(repeated) ==
+        std::vector<std::string>{"1 point was measured more than once; the median counts"});
   const BenchmarkCalibration types =
       imported(all_reduce_log(50, "double") + all_reduce_log(50) + all_reduce_log(50, "bfloat16"));
   REQUIRE(types.calibration.ops.size() == 3);
   CHECK(types.calibration.ops[0].params.dtype == MeasuredType::kBf16);
   CHECK(types.calibration.ops[2].params.dtype == MeasuredType::kUnstated);
-  CHECK(types.notes ==
+  CHECK(other_notes(types) ==
         std::vector<std::string>{
             "all_reduce on 8 ranks has tables of bf16, fp32, other types; plans use that of bf16"});
+}
+
+TEST_CASE("import calibration: of several reductions sum counts, and of similar types the first") {
+  const std::string sum = all_reduce_log();
+  const std::size_t begin = sum.find("     1048576");
+  const std::string row = sum.substr(begin, sum.find('\n', begin) + 1 - begin);
+  const auto with = [&](const std::string& other) {
+    std::string log = sum;
+    return imported(log.insert(begin, replaced(other, "52.43", "99.99")));
+  };
+  // 1048576 bytes in 99.99 us are 10.49 GB/s, and 18.35 GB/s of bus bandwidth.
+  const std::string slow = replaced(replaced(row, "  20.00", "  10.49"), "  35.00", "  18.35");
+  const BenchmarkCalibration prod = with(replaced(slow, "     sum", "    prod"));
+  CHECK(prod.calibration.ops.at(0).points.at(0).median_us == 52.43);
+  REQUIRE(other_notes(prod).size() == 1);
+  CHECK(other_notes(prod)[0].ends_with(
+      "1 row of other reductions or similar types are not used: plans take those of sum"));
+}
+
+TEST_CASE("import calibration: notes name what makes tables mislead plans") {
+  const auto note_of = [](const std::string& log) {
+    const auto notes = other_notes(imported(log));
+    return notes.empty() ? "" : notes.front();
+  };
+  CHECK(note_of(all_reduce_log(50) + all_reduce_log(100))
+            .find("differ by up to 2.0x; import runs under different") != std::string::npos);
+  CHECK(note_of(nccl_log("all_reduce", ranks_of(2, 1), 1, {{1048576, 52.43}}))
+            .find("one GPU of each node ran alone") != std::string::npos);
+  CHECK(note_of(nccl_log("sendrecv", ranks_of(8, 8), 1, {{1048576, 52.43}})) ==
+        "send_recv: plans use tables of 2 ranks; run sendrecv_perf on 2 GPUs, too");
+  CHECK(imported(all_reduce_log()).notes ==
+        std::vector<std::string>{
+            "all_reduce on 8 ranks: plans take the time of the smallest size, 1 MiB, for all smaller "
+            "messages, which is too long; run the test from -b 8K on"});
+  // 8 KiB in 50 us are 3 % of the rate of 64 MiB in 13 ms.
+  CHECK(
+      imported(nccl_log("all_reduce", ranks_of(8, 8), 1.75, {{8192, 50}, {67108864, 13000}})).notes.empty());
+  CHECK(imported("m,n,k,dtype,time_us\n1,1,1,fp8,1\n", {.gpu = "H100"}).notes ==
+        std::vector<std::string>{"gemm: plans use tables of bf16 and fp16 only"});
+}
+
+TEST_CASE("import calibration: a MIG instance is marked, colors are removed, and a file counts once") {
+  const std::string log = all_reduce_log();
+  CHECK(imported(replaced(log, kGpu, "NVIDIA H200 MIG 1g.18gb")).calibration.machine.mig == true);
+  CHECK(imported(replaced(log, kGpu, "\x1b[32mNVIDIA H200\x1b[0m")).calibration.machine.gpu == kGpu);
+  const TemporaryFile file("a.log", log);
+  const auto twice = import_logs({&file, &file}, {});
+  REQUIRE_FALSE(twice);
+  CHECK(without_path(twice.error().message(), file) == ": is given twice; give each log once");
 }
 
 TEST_CASE("import calibration: a cut row is noted, and a log without rows has no table") {
   const std::string log = all_reduce_log();
   const std::string two = nccl_log("all_reduce", ranks_of(8, 8), 1.75, {{1048576, 52.43}, {2097152, 104.86}});
   const BenchmarkCalibration cut = imported(two.substr(0, two.find("     2097152") + 60));
-  REQUIRE(cut.notes.size() == 1);
-  CHECK(cut.notes[0].ends_with("a.log:17: this row is cut off and not used"));
+  REQUIRE(other_notes(cut).size() == 1);
+  CHECK(other_notes(cut)[0].ends_with("a.log:17: this row is cut off and not used"));
   CHECK(error_of_import(log.substr(0, log.find("     1048576")))
             .ends_with(": no table can be used: the tables have no rows"));
 }
@@ -288,8 +358,8 @@ TEST_CASE("import calibration: GEMMs of one n, k, type and layout make a table")
   CHECK(ops[0].source.ends_with("a.log:2-4"));
   CHECK(ops[1].params.dtype == MeasuredType::kFp16);
   CHECK(ops[2].params.layout == MeasuredLayout::kWeightGradient);
-  REQUIRE(result.notes.size() == 2);
-  CHECK(result.notes[0].ends_with("a.log: 1 row without a time is not used"));
+  REQUIRE(result.notes.size() == 3);  // the others: repeats, which differ
+  CHECK(other_notes(result)[0].ends_with("a.log: 1 row without a time is not used"));
 }
 
 TEST_CASE("import calibration: a CSV that does not say the type, the product or the GPU is refused") {

@@ -95,7 +95,18 @@ TEST_CASE("gemm csv: of several times the median counts, then that of the GPU; o
   CHECK(time_of("cpu_time_us,time_us") == Approx(3));
   CHECK(time_of("time_us,gpu_time_us") == Approx(3));
   CHECK(time_of("ops_per_sec,time_us") == Approx(3));
-  CHECK(time_of("tflops,time_us") == Approx(3));
+  CHECK(time_of("GFLOP,time_us") == Approx(3));
+  CHECK(time_of("setup_us,time_us") == Approx(3));
+  // 2 x 1000^3 operations in 1000 us are 2 TFLOP/s.
+  CHECK(csv_of("m,n,k,tflops,time_us\n1000,1000,1000,2.01,1000\n").rows.at(0).microseconds == Approx(1000));
+  CHECK(error_of_csv("m,n,k,tflops,time_ms\n1000,1000,1000,2,1000\n") ==
+        ":2: the time means 0.002 TFLOP/s, but the rate beside it is 2 TFLOP/s; remove the wrong column");
+  CHECK(error_of_csv("m,n,k,time_us\n8192,8192,8192,1.5\n") ==
+        ":2: the GEMM runs at 733008 TFLOP/s, more than any GPU does; correct the unit in the header");
+  CHECK(error_of_csv("m,n,k,kernel,time_us\n8,8,8,cublas,2\n8,8,8,naive,9\n") ==
+        ":3: is of naive, but line 2 has the same shape of cublas; keep the rows of one of them");
+  CHECK(csv_of("m,n,k,kernel,time_us\n8,8,8,cublas,2\n8,8,9,naive,9\n").rows.size() == 2);
+  CHECK(error_of_csv("m,n,k,num_groups,time_us\n8,8,8,4,2\n").starts_with(":2: batch is \"4\""));
   CHECK(error_of_csv("m,n,k,fp16_us,fp32_us\n1,1,1,2,3\n") ==
         ":1: has several columns of times or rates (\"fp16_us\", \"fp32_us\"); keep only one of them");
 }
