@@ -35,10 +35,10 @@ double clumping_of(const SortedFaults& faults, const std::vector<FaultBurst>& bu
   return faults.all.empty() ? 1 : squares / static_cast<double>(faults.all.size());
 }
 
-std::optional<double> median_down_time(const SortedFaults& faults, bool in_bursts) {
+std::optional<double> median_down_time_in_bursts(const SortedFaults& faults) {
   std::vector<double> seconds;
   for (std::size_t i = 0; i < faults.all.size(); ++i) {
-    if (faults.is_in_burst[i] == in_bursts && faults.all[i].how == NodeFault::End::kRepaired)
+    if (faults.is_in_burst[i] && faults.all[i].how == NodeFault::End::kRepaired)
       seconds.push_back(to_seconds(faults.all[i].down_time()));
   }
   if (seconds.empty()) return std::nullopt;
@@ -52,7 +52,7 @@ BurstEstimate burst_estimate(FaultBursts found, const SortedFaults& faults, doub
   const double nodes = static_cast<double>(faults.all.size()) - static_cast<double>(faults.independent());
   estimate.mean_nodes = nodes / count;
   estimate.per_1000_node_days = count * kNodeDaysOfRate / node_days;
-  estimate.outage_s = median_down_time(faults, true);
+  estimate.outage_s = median_down_time_in_bursts(faults);
   return estimate;
 }
 
@@ -156,7 +156,7 @@ FailureEstimate estimate_failures(const FaultHistory& history, const EstimateOpt
   FailureEstimate estimate;
   estimate.node_days = node_seconds(history.up_time) / kSecondsPerDay;
   SortedFaults faults;
-  std::vector<NodeFault> first;  // that the observation begins with, of which the repair is known
+  std::vector<NodeFault> first;  // faults that open the observation: not counted, but their repairs are known
   for (const NodeFault& fault : history.faults) {
     if (fault.began_inside)
       faults.all.push_back(fault);

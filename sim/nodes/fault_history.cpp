@@ -89,7 +89,9 @@ NodeFault settled(const LoggedFault& fault, SimTime next, SimTime to, const Know
 Status choose_window(const FailureLog& log, const HistoryOptions& options, FaultHistory& history) {
   history.from = options.from.value_or(log.first);
   history.to = options.to.value_or(log.last);
-  history.begins_with_fault = !options.from;
+  history.begins_with_fault =
+      !options.from && std::any_of(log.faults.faults.begin(), log.faults.faults.end(),
+                                   [&](const LoggedFault& fault) { return fault.begin == history.from; });
   if (history.from < history.to) return Ok{};
   if (options.from && options.to)
     return Error{fmt::format("{} must be after the start of the observation", kOption), {}, "to"};

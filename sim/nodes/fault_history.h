@@ -37,7 +37,7 @@ struct FaultHistory {
   std::vector<std::string> causes{};
   NodeId cluster_nodes = 0;  // at least nodes.size()
   SimTime from{}, to{};
-  bool begins_with_fault = false;   // `from` was chosen as the time of the first row
+  bool begins_with_fault = false;   // `from` was chosen as the time of the first fault
   std::vector<NodeFault> faults{};  // by begin, then node; those of a node are apart
   NodeTime up_time = 0;             // of all nodes together, or of those that were in use
   bool has_repairs = true;          // false: a log of jobs, which says nothing about repairs

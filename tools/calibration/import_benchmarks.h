@@ -22,7 +22,7 @@ struct BenchmarkOptions {
 
 struct BenchmarkCalibration {
   Calibration calibration;
-  std::vector<std::string> notes;  // what was not used, and what to know about the tables
+  std::vector<std::string> notes;  // rows and tables that were not used, and limits of the tables
 };
 
 // Times of one size, from however many rows.

@@ -39,10 +39,11 @@ std::string repair_clause(const ImportedFailures& failures) {
   return fmt::format("Half of all repairs take less than {}.", duration_text(*repairs.median_s));
 }
 
-// Every so often one of the nodes fails.
+// How often any node of the cluster fails.
 std::string one_every(const ImportedFailures& failures, const EventRate& rate) {
   const double days = kNodeDaysOfRate / rate.value / failures.history.cluster_nodes;
-  return fmt::format("one of {} nodes every {}", failures.history.cluster_nodes, duration_text(days * 86400));
+  return fmt::format("one of {} nodes every {}", failures.history.cluster_nodes,
+                     duration_text(days * kSecondsPerDay));
 }
 
 std::string answer(const ImportedFailures& failures) {
@@ -54,8 +55,7 @@ std::string answer(const ImportedFailures& failures) {
   if (!failures.nodes_known) {
     return fmt::format(
         "Nodes fail at most {:.3g} times per 1000 node-days ({}): only the {} in the log {}, and nodes that "
-        "never "
-        "failed are not counted. {}",
+        "never failed are not counted. {}",
         rate.value, interval_text(rate), counted_text(failures.history.cluster_nodes, "node"),
         failures.history.cluster_nodes == 1 ? "counts" : "count", repair_clause(failures));
   }
@@ -234,8 +234,7 @@ void add_observation_warning(const ImportedFailures& failures, std::vector<std::
     const double percent = 100 / std::max(1.0, static_cast<double>(failures.estimate.faults));
     lines.push_back(
         fmt::format("--from and --to are not given: the observation is taken to run from the first to the "
-                    "last row, which "
-                    "overstates the rate by {}; state when you began and stopped to observe",
+                    "last row, which overstates the rate by {}; state when you began and stopped to observe",
                     percent < 1 ? "less than 1 %" : fmt::format("about {:.0f} %", percent)));
   }
 }

@@ -4,7 +4,6 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <cctype>
 #include <chrono>
 #include <string_view>
 #include <utility>
@@ -20,6 +19,7 @@
 #include "tools/failures/imported_failures.h"
 #include "traces/faults/fault_reader.h"
 #include "traces/faults/job_faults.h"
+#include "traces/faults/letter_case.h"
 #include "traces/faults/log_time.h"
 
 namespace goodput {
@@ -64,7 +64,7 @@ Result<HistoryOptions> history_options(const ImportFailuresOptions& options, con
   return result;
 }
 
-// A duration above 0. Nothing: the option was not given.
+// A duration above 0. None: the option was not given.
 Result<std::optional<SimDuration>> duration_of(std::string_view option, const std::string& text) {
   if (text.empty()) return std::optional<SimDuration>{};
   const auto duration = parse_duration(text);
@@ -73,19 +73,12 @@ Result<std::optional<SimDuration>> duration_of(std::string_view option, const st
   return std::optional(*duration);
 }
 
-bool same_in_any_case(const std::string& a, const std::string& b) {
-  std::string lower = a;
-  std::transform(lower.begin(), lower.end(), lower.begin(),
-                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  return equals_lower(lower, b);
-}
-
 // Removes faults whose cause the user does not want to count.
 Status ignore_causes(const std::vector<std::string>& ignored, FailureLog& log) {
   for (const std::string& name : ignored) {
     const auto& causes = log.faults.causes;
     const auto is_it = [&](std::int32_t cause) {
-      return cause >= 0 && same_in_any_case(causes[index(cause)], name);
+      return cause >= 0 && equals_in_any_case(causes[index(cause)], name);
     };
     const auto removed =
         std::erase_if(log.faults.faults, [&](const LoggedFault& fault) { return is_it(fault.cause); });
@@ -99,17 +92,14 @@ Status ignore_causes(const std::vector<std::string>& ignored, FailureLog& log) {
   return Ok{};
 }
 
-Status estimate_from_jobs(const JobFaults& found, bool is_alone, ImportedFailures& result) {
+LostJobs lost_jobs(const JobFaults& found) {
   const double node_days = node_seconds(found.history.up_time) / kSecondsPerDay;
   const auto lost = static_cast<std::int64_t>(found.history.faults.size());
-  result.jobs = LostJobs{.node_days = node_days,
-                         .lost = lost,
-                         .failed = found.failed_jobs,
-                         .unnamed = found.unnamed,
-                         .rate = event_rate(static_cast<double>(lost), node_days, kNodeDaysOfRate)};
-  if (!is_alone) return Ok{};
-  result.history = found.history;
-  return Ok{};
+  return {.node_days = node_days,
+          .lost = lost,
+          .failed = found.failed_jobs,
+          .unnamed = found.unnamed,
+          .rate = event_rate(static_cast<double>(lost), node_days, kNodeDaysOfRate)};
 }
 
 // Times in another unit than seconds make a log look short.
@@ -145,7 +135,8 @@ Result<ImportedFailures> import_failures(const ImportFailuresOptions& options) {
   if (!result.log.jobs.empty()) {
     const auto found = job_faults(result.log, {.history = history, .counts_failed = options.counts_failed});
     if (!found) return found.error().in_file(name);
-    GOODPUT_TRY_STATUS(estimate_from_jobs(*found, !has_faults, result));
+    result.jobs = lost_jobs(*found);
+    if (!has_faults) result.history = found->history;
     if (history.nodes == 0 && has_faults)
       result.log.faults.cluster_nodes =
           std::max(result.log.faults.cluster_nodes, found->history.cluster_nodes);
@@ -174,8 +165,7 @@ Result<ImportedFailures> import_failures(const ImportFailuresOptions& options) {
   }
   return Error{
       "has too few faults for a rate: the first one only opens the observation; state how long you observed "
-      "the "
-      "nodes with --from and --to",
+      "the nodes with --from and --to",
       {.file = name}};
 }
 
@@ -212,8 +202,7 @@ void add_import_failures_options(Options& failures, ImportFailuresOptions& optio
   failures
       .add("file", options.files, "FILE",
            "Failure log: CSV or JSON with a node, a start, and an end or a down time per fault; output of "
-           "sacctmgr "
-           "list event or sacct; several files make one log")
+           "sacctmgr list event or sacct; several files make one log")
       .required()
       .input();
   failures.add("--out", options.out, "FILE", "Write the failure preset to this file; - writes it to stdout")

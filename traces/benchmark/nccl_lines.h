@@ -56,7 +56,7 @@ struct NcclColumns {
 
 // A row of a table, as far as it could be read.
 struct NcclRowText {
-  bool is_row = false;       // the line is a row, or what is left of one
+  bool is_row = false;       // the line is a row, or the rest of one that was interrupted
   bool is_complete = false;  // and has all columns
   NcclTestsRow row{};
   bool is_wrong = false;  // its results are

@@ -3,11 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cctype>
 #include <iterator>
 #include <string>
 
 #include "sim/base/text.h"
+#include "traces/faults/letter_case.h"
 
 namespace goodput {
 namespace {
@@ -28,9 +28,7 @@ EventWord event_word(std::string_view text) {
       "add",   "recovered", "added",  "recovery", "resolved", "ok",        "close",
       "idle",  "closed",    "online", "resume",   "resumed",  "available", "cleared",
       "clear", "returned",  "return", "restored", "fixed",    "healthy",   "resolve"};
-  std::string lower(text);
-  std::transform(lower.begin(), lower.end(), lower.begin(),
-                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  const std::string lower = in_lower_case(text);
   // The last word decides: "fault_start", "node down".
   const std::size_t last = lower.find_last_of(" _-.");
   const std::string word = last == std::string::npos ? lower : lower.substr(last + 1);
@@ -40,7 +38,7 @@ EventWord event_word(std::string_view text) {
 
 Result<std::optional<LogColumn>> find_event_column(const LogTable& table) {
   for (const std::string_view name : {"eventtype", "event", "action", "state", "status", "transition"}) {
-    const auto column = find_column_called(table, name);
+    const auto column = find_column_called(table.columns, name);
     if (!column) continue;
     const auto has = [&](const LogTable::Row& row, EventWord word) {
       return event_word(row.fields[column->index]) == word;

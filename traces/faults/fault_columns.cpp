@@ -11,6 +11,7 @@
 
 #include "sim/base/text.h"
 #include "traces/faults/event_words.h"
+#include "traces/faults/letter_case.h"
 
 namespace goodput {
 namespace {
@@ -44,13 +45,6 @@ constexpr Unit kUnits[] = {{"ns", SimDuration{1}},
                            {"hours", kHour},
                            {"d", kDay},
                            {"days", kDay}};
-
-std::string in_lower_case(std::string_view text) {
-  std::string lower(text);
-  std::transform(lower.begin(), lower.end(), lower.begin(),
-                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  return lower;
-}
 
 // "Down Time (hours)" is "downtime" in hours.
 struct PlainName {
@@ -127,10 +121,6 @@ std::optional<LogColumn> first_of(const std::vector<std::string>& columns, Names
   return std::nullopt;
 }
 
-bool equals_in_any_case(std::string_view a, std::string_view b) {
-  return equals_lower(in_lower_case(a), b);
-}
-
 Result<std::optional<LogColumn>> named_column(const LogTable& table, const std::string& role,
                                               const std::string& name) {
   for (std::size_t i = 0; i < table.columns.size(); ++i) {
@@ -197,10 +187,10 @@ Result<FaultColumns> find_fault_columns(const LogTable& table, const RoleNames& 
   if (!found[0]) return missing_role(table, "the node", "node");
   if (!found[1]) return missing_role(table, "the start of a fault", "start");
   FaultColumns columns{*found[0], *found[1], found[2], found[3], found[4]};
-  columns.state = find_column_called(table, "state");
+  columns.state = find_column_called(table.columns, "state");
   // "down_h" beside a start is how long; beside "up" it is when.
   if (!columns.end && !columns.duration && !named.contains("duration")) {
-    const auto down = find_column_called(table, "down");
+    const auto down = find_column_called(table.columns, "down");
     if (down && down->index != columns.start.index) columns.duration = down;
   }
   if (!columns.end && !columns.duration) {
@@ -214,8 +204,8 @@ bool are_fault_columns(const std::vector<std::string>& names) {
          (first_of(names, kEndNames) || first_of(names, kDurationNames));
 }
 
-std::optional<LogColumn> find_column_called(const LogTable& table, std::string_view name) {
-  return first_of(table.columns, {&name, 1});
+std::optional<LogColumn> find_column_called(const std::vector<std::string>& columns, std::string_view name) {
+  return first_of(columns, {&name, 1});
 }
 
 }  // namespace goodput

@@ -42,6 +42,7 @@ Result<FaultColumns> find_fault_columns(const LogTable& table, const RoleNames& 
 [[nodiscard]] bool are_fault_columns(const std::vector<std::string>& names);
 
 // The column with that name, in whatever case and with whatever separators ("TimeStart", "time_start").
-[[nodiscard]] std::optional<LogColumn> find_column_called(const LogTable& table, std::string_view name);
+[[nodiscard]] std::optional<LogColumn> find_column_called(const std::vector<std::string>& columns,
+                                                          std::string_view name);
 
 }  // namespace goodput

@@ -72,10 +72,10 @@ class FaultRows {
         clock_(log),
         nodes_(log.faults.nodes),
         causes_(log.faults.causes) {
-    is_slurm_ =
-        columns_.state && find_column_called(table, "nodename") && find_column_called(table, "timestart");
-    resources_ = find_column_called(table, "tres");
-    cluster_nodes_ = find_column_called(table, "clusternodes");
+    is_slurm_ = columns_.state && find_column_called(table.columns, "nodename") &&
+                find_column_called(table.columns, "timestart");
+    resources_ = find_column_called(table.columns, "tres");
+    cluster_nodes_ = find_column_called(table.columns, "clusternodes");
   }
 
   Status add(const LogTable::Row& row) {
@@ -174,7 +174,7 @@ class FaultRows {
       fault.end = fault.begin + *length;
       log_.last = std::max(log_.last, *fault.end);
     }
-    // Slurm has no end of what goes on.
+    // Slurm leaves out the end of an event that goes on.
     fault.is_open = is_slurm_ && !fault.end;
     if (fault.end && *fault.end < fault.begin) {
       return table_.error(
@@ -245,10 +245,8 @@ Status settle_durations(const LogTable& table, FaultColumns& columns) {
 }
 
 bool are_job_columns(const std::vector<std::string>& names) {
-  LogTable table;
-  table.columns = names;
-  return find_column_called(table, "jobid") &&
-         (find_column_called(table, "state") || find_column_called(table, "statecurrent"));
+  return find_column_called(names, "jobid") &&
+         (find_column_called(names, "state") || find_column_called(names, "statecurrent"));
 }
 
 }  // namespace

@@ -24,8 +24,8 @@ struct JobColumns {
 };
 
 Result<LogColumn> need_column(const LogTable& table, std::string_view name, std::string_view json_name) {
-  if (const auto found = find_column_called(table, name)) return *found;
-  if (const auto found = find_column_called(table, json_name)) return *found;
+  if (const auto found = find_column_called(table.columns, name)) return *found;
+  if (const auto found = find_column_called(table.columns, json_name)) return *found;
   return table.error(
       fmt::format("is a list of jobs without the column {}; list them with: sacct -P -o "
                   "JobID,JobName,State,NNodes,NodeList,Start,End",
@@ -39,14 +39,14 @@ Result<JobColumns> find_job_columns(const LogTable& table) {
   GOODPUT_TRY(columns.start, need_column(table, "start", "timestart"));
   GOODPUT_TRY(columns.end, need_column(table, "end", "timeend"));
   const auto either = [&table](std::string_view name, std::string_view other) {
-    const auto found = find_column_called(table, name);
-    return found ? found : find_column_called(table, other);
+    const auto found = find_column_called(table.columns, name);
+    return found ? found : find_column_called(table.columns, other);
   };
   columns.name = either("jobname", "name");
   columns.user = either("user", "username");
   columns.node_count = either("nnodes", "allocationnodes");
   columns.node_list = either("nodelist", "nodes");
-  columns.failed_node = find_column_called(table, "failednode");
+  columns.failed_node = find_column_called(table.columns, "failednode");
   if (!columns.node_count && !columns.node_list) {
     GOODPUT_TRY(columns.node_count, need_column(table, "nnodes", "allocationnodes"));
   }

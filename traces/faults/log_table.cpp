@@ -214,7 +214,7 @@ std::vector<std::string> column_names(std::string_view head) {
   std::vector<Line> lines = lines_of(head);
   lines.resize(std::min<std::size_t>(lines.size(), 2));
   if (lines.size() == 2 && is_rule(lines[1].text)) {
-    // The beginning of the file may lack leading blanks, so that names do not stand above their rules.
+    // The beginning of the file may lack leading blanks, so that names are not above their rules.
     std::vector<std::string> names;
     for (const std::string_view name : split(lines[0].text, ' ')) {
       if (!name.empty()) names.emplace_back(name);

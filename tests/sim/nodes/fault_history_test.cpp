@@ -118,6 +118,16 @@ TEST_CASE("fault history: without --from the first fault only opens the observat
   CHECK(history->faults[1].began_inside);
 }
 
+TEST_CASE("fault history: a log that begins before its first fault counts that fault") {
+  FailureLog log = log_of({{0, 100, 200}, {1, 300, 400}});
+  log.first = time_of(50);  // of a job in the same log
+  const auto history = fault_history(log, {});
+  REQUIRE(history);
+  CHECK_FALSE(history->begins_with_fault);
+  CHECK(to_seconds(history->from) == 50);
+  CHECK(history->faults[0].began_inside);
+}
+
 TEST_CASE("fault history: what cannot be a history is refused") {
   const auto error = [](const FailureLog& log, const HistoryOptions& options) {
     const auto history = fault_history(log, options);

@@ -50,7 +50,7 @@ TEST_CASE("log times: numbers are in the unit of their column, and large ones co
   CHECK(parse_log_time("1790910669", kSecond, "t")->is_date());
 }
 
-TEST_CASE("log times: what is not a time is refused") {
+TEST_CASE("log times: text that is not a time is refused") {
   const auto error = [](std::string_view text) {
     const auto time = parse_log_time(text, kSecond, "start");
     REQUIRE_FALSE(time);
