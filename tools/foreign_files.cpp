@@ -38,9 +38,8 @@ class ImportableLogs final : public config::ForeignFiles {
     const std::string what =
         is_preset
             ? fmt::format(
-                  "is not a failure preset; if it is a failure log, run `goodput import failures {} --nodes "
-                  "N "
-                  "--out FILE` and use FILE",
+                  "is not a failure preset; if it is a failure log, run `goodput import failures {} "
+                  "--nodes N --out FILE` and use FILE",
                   name)
             : fmt::format(
                   "is not a calibration; if it is a log of nccl-tests or a CSV of GEMM times, run `goodput "

@@ -107,8 +107,8 @@ std::optional<std::string> interpolated(const Settings& settings, const std::str
   return resolved(settings, target, found->texts.front(), depth + 1);
 }
 
-// Replaces references such as ${.hidden_size} by their values, as Hydra does. A reference that goodput does
-// not understand stays as it is.
+// Replaces references such as ${.hidden_size} by their values, as Hydra does. Keeps references that it does
+// not understand.
 std::string resolved(const Settings& settings, const std::string& key, std::string text, int depth) {
   for (std::size_t begin = text.find("${");
        begin != std::string::npos && depth < kDeepestReference && text.size() < kLongestValue;

@@ -42,8 +42,7 @@ void add_import_calibration_options(Options& calibration, ImportCalibrationOptio
   calibration
       .add("log", options.files, "LOG",
            "Output of nccl-tests (all_reduce_perf and others), or CSV of GEMM times with the columns m, n "
-           "and k; "
-           "several files make one calibration")
+           "and k; several files make one calibration")
       .required()
       .input();
   calibration.add("--out", options.out, "FILE", "Write the calibration to this file; - writes it to stdout")

@@ -39,8 +39,6 @@ std::string_view test_of_op(MeasuredOp op) {
 
 // The test that the name of the file contains, with or without underscores; empty: none, or several.
 std::string test_in_file_name(std::string_view path) {
-  constexpr std::string_view kNames[] = {"allreduce", "allgather", "reducescatter",
-                                         "alltoall",  "sendrecv",  "broadcast"};
   constexpr std::string_view kTests[] = {"all_reduce", "all_gather", "reduce_scatter",
                                          "alltoall",   "sendrecv",   "broadcast"};
   std::string letters;
@@ -50,10 +48,12 @@ std::string test_in_file_name(std::string_view path) {
   }
   if (letters.find("alltoallv") != std::string::npos) return "alltoallv";
   std::string test;
-  for (std::size_t i = 0; i < std::size(kNames); ++i) {
-    if (letters.find(kNames[i]) == std::string::npos) continue;
+  for (const std::string_view one : kTests) {
+    std::string name(one);
+    std::erase(name, '_');
+    if (letters.find(name) == std::string::npos) continue;
     if (!test.empty()) return {};
-    test = kTests[i];
+    test = one;
   }
   return test;
 }
